@@ -31,7 +31,7 @@ const BATCH: u64 = 10_000;
 const QUESTIONS: u64 = 2_000;
 /// Entries of an answer.
 const PAGE: usize = 25;
-/// The original, on 80 cores of 2016: links a second and core, and bytes a link.
+/// Webindex, on 80 cores of 2016: links a second and core, and bytes a link.
 const ORIGINAL: (f64, f64) = (154.0, 159.0);
 
 fn main() -> Result<()> {

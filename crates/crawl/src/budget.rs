@@ -1,4 +1,4 @@
-//! Budgets by host and pattern (T13): counting that keeps a crawl from drowning in
+//! Budgets by host and pattern: counting that keeps a crawl from drowning in
 //! pages without end, and never cuts a good site for being large.
 //!
 //! `trap` judges a URL by its shape; here it is judged by what came of others like it.

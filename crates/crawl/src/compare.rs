@@ -28,7 +28,7 @@ pub enum SeenDocument<'a> {
     Content(ComparedContent<'a>),
     /// The server says it is as it was (304).
     NotModified(Validators),
-    /// 404 or 410.
+    /// The server answered 404 or 410.
     Missing { status: i64 },
     /// It is elsewhere now.
     Moved {

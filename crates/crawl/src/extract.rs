@@ -1,4 +1,4 @@
-//! Documents that are neither HTML nor text, read by processes of their own (T30).
+//! Documents that are neither HTML nor text, read by processes of their own.
 //!
 //! The readers of PDF and Office files were not made for hostile input. Each document is
 //! therefore read by another process: this program itself with the verb `extract`, which

@@ -17,7 +17,7 @@ use page::{charset, fingerprint, forms, sniff};
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
-/// Bytes a compiled expression may take (T28).
+/// Bytes a compiled expression may take.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 /// Pages that a login may know.
 const PAGES_MAX: usize = 50;

@@ -1,8 +1,8 @@
 //! Refetch: when a document of a continuous job is looked at again, and what then.
 //!
 //! Pure: no clock, no database, no randomness. [`next_look`] is asked after a look, with
-//! what the document's row says then. Three policies: the same time always, the
-//! original's formula, and an estimate of how often the document changes ([`estimate`])
+//! what the document's row says then. Three policies: the same time always,
+//! ManifoldCF's formula, and an estimate of how often the document changes ([`estimate`])
 //! that spends a job's fetches where changes are ([`allowance`]).
 //!
 //! Invariants: a blank interval is never; with the estimate a look never comes before the
@@ -166,7 +166,7 @@ fn within(bounds: Bounds, at_ms: Option<i64>) -> Option<i64> {
     }
 }
 
-/// The original's: the interval, and the mean time between changes up to the last look.
+/// ManifoldCF's: the interval, and the mean time between changes up to the last look.
 /// It counts the first sight as a change, so an unchanging document waits as long as it
 /// has been known: twice as long each time.
 fn formula_ms(policy: &Policy, min_ms: i64, known: &ChangeHistory) -> i64 {

@@ -1,5 +1,5 @@
 //! robots.txt of the origins a crawl visits: asked for once a day, remembered in
-//! memory and in the database (T16).
+//! memory and in the database.
 //!
 //! Pure decisions over what came back; the worker fetches. Relies on
 //! `page::robots::answer` for what each answer means. Invariants: an origin whose

@@ -6,10 +6,10 @@
 //! starts have been looked for, and when its last run ended ([`Since`]).
 //!
 //! Invariants: a start is never missed and never answered twice, whenever one asks,
-//! because what counts is the time after `last_ms` up to now, now included. (The original
+//! because what counts is the time after `last_ms` up to now, now included. (ManifoldCF
 //! left now out and began the next search one later, so a start at just that instant was
 //! lost.) A window that is over is never answered, and one in which a run has ended only
-//! if its record asks for more. (The original starts a job that may start inside a window
+//! if its record asks for more. (ManifoldCF starts a job that may start inside a window
 //! again as soon as it ends, until the window closes.)
 
 mod rule;
@@ -82,7 +82,7 @@ pub enum BadSchedule {
 }
 
 /// Refuses a schedule that cannot be used: a value out of its range, a zone that does not
-/// exist (the original took GMT without a word), a window of no length, a day that no
+/// exist (ManifoldCF took GMT without a word), a window of no length, a day that no
 /// year has. What is refused here never matches below.
 pub fn check(schedule: &Schedule) -> Result<(), BadSchedule> {
     ScheduleRule::new(schedule).map(|_| ())
@@ -92,7 +92,7 @@ pub fn check(schedule: &Schedule) -> Result<(), BadSchedule> {
 ///
 /// A local time that the clocks skip is taken at the instant at which they skip it, so a
 /// nightly job runs in that night too; one that they show twice counts the first time.
-/// A schedule without a zone is read in UTC. (The original's documents say the server's
+/// A schedule without a zone is read in UTC. (ManifoldCF's documents say the server's
 /// zone, its code takes UTC; a job that moves between servers needs the latter.)
 pub fn next_match(schedule: &Schedule, after_ms: i64) -> Option<i64> {
     ScheduleRule::new(schedule).ok()?.next_match(after_ms)

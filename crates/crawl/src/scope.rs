@@ -4,7 +4,7 @@
 //! Pure: the same link, hops and settings always give the same verdict, so a
 //! document that was cut comes back to life when the settings change and it is
 //! named again. Relies on canonical URLs. Invariant: no decision costs more than
-//! linear time in the URL (regular expressions are compiled with a size limit, T28).
+//! linear time in the URL (regular expressions are compiled with a size limit).
 
 use crate::trap::{self, Trap};
 use page::domain::SuffixList;

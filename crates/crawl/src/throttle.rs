@@ -2,7 +2,7 @@
 //!
 //! Pure. An expression applies to every bin whose name it matches anywhere; of several
 //! that apply the smallest limit of each kind counts, and a bin that none applies to is
-//! free. Invariants: an expression that is too large is refused, not run (T28); no bin
+//! free. Invariants: an expression that is too large is refused, not run; no bin
 //! costs more than linear time in its name for each expression.
 
 use regex::{Regex, RegexBuilder};

@@ -1,4 +1,4 @@
-//! URLs whose shape tells of pages without end (T13): calendars, links that add the
+//! URLs whose shape tells of pages without end: calendars, links that add the
 //! same step again and again, parameters piled up.
 //!
 //! Pure and cheap: it is asked of every new link. Budgets by host and pattern, which

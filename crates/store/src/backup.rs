@@ -34,7 +34,7 @@ const LINE_BYTES_MAX: u64 = 4_096;
 /// Bytes copied at a time.
 const BUFFER: usize = 1 << 20;
 
-/// What was copied.
+/// How much a backup or a restore has copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct CopiedFiles {

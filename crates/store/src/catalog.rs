@@ -38,7 +38,7 @@ pub struct Connector {
     pub check_job: Option<CheckJob>,
     /// Makes the connector's own tables, if they are not there.
     pub install: Option<Installation>,
-    /// Drops them.
+    /// The tables that go when the connector is deregistered.
     pub deinstall: Option<Installation>,
 }
 
@@ -53,6 +53,7 @@ pub type Installation = fn(&mut Tx<'_>) -> Result<()>;
 
 /// One field of a configuration or a specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct ConfigField {
     /// Its name; a field within a field is written `scope.reach`.
     pub name: &'static str,
@@ -63,7 +64,6 @@ pub struct ConfigField {
     /// What holds when nothing is said, as a person types it; `None` when something must
     /// be said, or nothing is the default.
     pub default: Option<&'static str>,
-    /// What it takes.
     pub kind: SettingKind,
 }
 
@@ -107,22 +107,17 @@ impl Default for Searchable {
 
 /// What a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum SettingKind {
-    /// Any text.
     Text,
-    /// A whole number.
     Number {
-        /// The least allowed.
         least: i64,
-        /// The most allowed.
         most: i64,
     },
-    /// Yes or no.
     Flag,
     /// A span of time, typed with its unit (`500ms`, `2s`, `5min`, `1h`), kept in
     /// milliseconds.
     Seconds,
-    /// One of these.
     Choice(&'static [&'static str]),
     /// Texts; each is given by itself.
     List,

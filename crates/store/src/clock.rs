@@ -14,7 +14,7 @@ const JUMP_MS_MIN: i64 = 50;
 /// Looks at both clocks that are tried to be close together.
 const LOOKS_MAX: usize = 5;
 
-/// Milliseconds since 1970.
+/// Wall time in milliseconds since 1970, UTC.
 #[allow(clippy::disallowed_methods, reason = "this is the one clock that the lint points to")]
 pub fn now_ms() -> i64 {
     let since = std::time::SystemTime::now()
@@ -38,7 +38,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Now.
+    /// Reads both clocks.
     pub fn now() -> Moment {
         let mut looks = 0;
         loop {

@@ -90,7 +90,6 @@ impl Default for Grace {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct CollectedObjects {
-    /// Objects.
     pub objects: u64,
     pub bytes: u64,
 }

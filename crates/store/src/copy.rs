@@ -41,14 +41,13 @@ pub struct Home {
     pub objects_at: String,
 }
 
-/// What was copied.
+/// How much a copy between two places has copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[allow(missing_docs)]
 pub struct CopySummary {
     /// Tables, empty ones among them.
     pub tables: u64,
     pub rows: u64,
-    /// Objects.
     pub objects: u64,
     /// Bytes of the objects.
     pub bytes: u64,

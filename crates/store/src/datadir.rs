@@ -22,11 +22,8 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The rows.
 const DATABASE: &str = "driftline.sqlite";
-/// The objects.
 const OBJECTS: &str = "objects";
-/// The link index.
 const LINKS: &str = "links";
 /// The search index, as its writer and its readers have it beside the objects.
 const SEARCH: &str = "search";
@@ -52,7 +49,7 @@ impl Layout {
         Layout { root: root.into() }
     }
 
-    /// The directory itself.
+    /// The path of the data directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -97,7 +94,7 @@ impl Layout {
         Ok(Db::open_sqlite(&self.database())?.with_keys(Keys::kept_in(&self.secrets_key())))
     }
 
-    /// The lock file.
+    /// The file whose lock says which process holds the directory.
     pub fn lock(&self) -> PathBuf {
         self.root.join(LOCK)
     }
@@ -172,12 +169,12 @@ impl DataDir {
         Ok(DataDir { layout, db, _lock: lock })
     }
 
-    /// Its rows.
+    /// The open database of the directory.
     pub fn db(&self) -> &Db {
         &self.db
     }
 
-    /// Where things are.
+    /// The paths of what the directory holds.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

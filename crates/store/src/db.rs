@@ -248,7 +248,6 @@ enum WaitOutcome {
     Request(Box<dyn Work>),
     /// None came in time.
     Quiet,
-    /// None will come.
     Ended,
 }
 

@@ -10,9 +10,9 @@ use std::fmt::Write;
 /// Which database a connection speaks to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// One data directory.
+    /// Embedded, in one data directory.
     Sqlite,
-    /// Many machines.
+    /// A server that many machines share.
     Postgres,
 }
 

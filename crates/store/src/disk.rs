@@ -1,4 +1,4 @@
-//! The disk under a file: how much room it has, so that work pauses before it is full (T31), and
+//! The disk under a file: how much room it has, so that work pauses before it is full, and
 //! whether it can be read and written at all.
 //!
 //! Libraries that meet an error of the disk often know only that what they found is not what they
@@ -23,10 +23,10 @@ pub const RESERVE_BYTES: u64 = COMMIT_BYTES + CHECKPOINT_BYTES + MERGE_BYTES;
 
 /// What a file system has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct DiskSpace {
     /// Bytes that this user may still write.
     pub free_bytes: u64,
-    /// All bytes.
     pub bytes: u64,
     /// Files that can still be made; `None` where the file system does not count them.
     pub free_files: Option<u64>,

@@ -18,10 +18,7 @@ pub enum Error {
     },
     /// Lost against concurrent work more often than `db::ATTEMPTS_MAX`; try later.
     #[error("the database is too busy: {reason}")]
-    Conflict {
-        /// The last conflict.
-        reason: String,
-    },
+    Conflict { reason: String },
     /// The database or object store cannot be reached; nothing was written.
     #[error("{what} cannot be reached: {reason}")]
     Unavailable { what: String, reason: String },
@@ -44,9 +41,8 @@ pub enum Error {
          for other commands stop it first"
     )]
     InUse {
-        /// The data directory.
         path: String,
-        /// Who holds it.
+        /// The process that holds it.
         owner: String,
     },
     /// The schema is newer than this program.

@@ -38,8 +38,8 @@ const IDLE_MAX: usize = 8;
 
 /// Where a database is.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub enum Address {
-    /// A SQLite file.
     Sqlite(PathBuf),
     /// A PostgreSQL server and a database on it.
     Postgres(Box<Config>),
@@ -83,10 +83,10 @@ impl Address {
 
 /// A value that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum ForeignValue {
     /// As text, whatever its type.
     Text(String),
-    /// Bytes.
     Bytes(Vec<u8>),
 }
 

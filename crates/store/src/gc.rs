@@ -72,12 +72,11 @@ pub struct Keep {
 
 /// What is done about objects that no row knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum OnOrphans {
     /// Nobody looks for them: that takes a listing of the whole store.
     Ignore,
-    /// They are reported.
     Report,
-    /// They are deleted.
     Delete,
 }
 
@@ -108,7 +107,7 @@ impl Default for Keep {
     }
 }
 
-/// What was done.
+/// What a run of the garbage collection did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct GcReport {
     /// Parts that were collected.
@@ -143,10 +142,10 @@ pub struct GcReport {
 
 /// Who collects, and by which clock.
 #[derive(Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Collector<'a> {
     /// Makes the ids of packs; its node was registered.
     pub ids: &'a IdMaker,
-    /// The node's name.
     pub node_name: &'a str,
     /// The clock. A long collection renews its leases by it.
     pub clock: fn() -> i64,

@@ -42,9 +42,9 @@ ids! {
     Part;
     /// One start of one process.
     NodeId;
-    /// A job's definition.
+    /// A job, whatever its name is.
     JobId;
-    /// A connection's definition.
+    /// A connection, whatever its name is.
     ConnectionId;
     /// A run of a job, counted from 1. Older is smaller.
     Run;

@@ -7,7 +7,7 @@
 //! under way besides (pages that are being fetched and read, batches that wait for their
 //! commit) is bounded where it arises, and comes to about as much again.
 
-/// All of it.
+/// The sum of all shares below.
 pub const TOTAL_BYTES: usize = 480 << 20;
 
 /// Page cache of the connection that writes to SQLite.

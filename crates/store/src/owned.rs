@@ -13,10 +13,9 @@ use crate::{Error, Result, Tx};
 
 /// The tables of one connector.
 #[derive(Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct OwnedTables {
-    /// The connector's kind.
     pub kind: ConnectionKind,
-    /// The connector's name.
     pub classname: &'static str,
     /// What makes its tables; making them again changes nothing.
     pub(crate) text: &'static str,
@@ -31,7 +30,7 @@ pub static WEB: OwnedTables = OwnedTables {
     tables: &["robots", "addresses", "sessions"],
 };
 
-/// Every connector's.
+/// The tables of all connectors that have some.
 pub(crate) static ALL: &[&OwnedTables] = &[&WEB];
 
 impl OwnedTables {

@@ -19,14 +19,14 @@ pub struct Patience {
     pub most_ms: i64,
 }
 
-/// Another try.
+/// When to try again, and until when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Again {
     pub check_ms: i64,
     /// Tries that are left after it.
     pub failcount: i64,
-    /// When trying ends.
+    /// After this time it is given up.
     pub failtime: i64,
     /// No tries are left, or the next would come too late.
     pub is_over: bool,

@@ -58,8 +58,8 @@ pub struct Row {
 
 /// Keys from one to before another, all of one family.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Span {
-    /// The first key.
     pub from: Vec<u8>,
     /// The first key that is not in it any more.
     pub to: Vec<u8>,
@@ -123,7 +123,7 @@ pub trait View {
 
 /// What a change writes, computed from what is there. It may be computed again.
 pub type Work = Arc<dyn Fn(&dyn View) -> Result<Vec<Row>> + Send + Sync>;
-/// Something that looks.
+/// Reads one consistent view of the map.
 pub type ViewReader = Box<dyn FnMut(&dyn View) -> Result<()> + Send>;
 /// Rows of whole families: by part, and within one each family in the order of its keys.
 /// `None` at the end.

@@ -3,7 +3,7 @@
 //!
 //! Private addresses are another matter: a crawl needs a permission for them, an output that an
 //! administrator named does not. Invariant: an address is judged by what is really reached through
-//! it, an IPv4 address inside an IPv6 address included (T2, T7).
+//! it, an IPv4 address inside an IPv6 address included.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};

@@ -35,14 +35,13 @@ pub struct Finding {
 
 /// What was looked at, and what was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
 pub struct VerifyReport {
     /// Parts of the database.
     pub parts: u64,
     /// Jobs in parts whose counters were compared.
     pub counters: u64,
-    /// Committed chunks.
     pub chunks: u64,
-    /// Published objects.
     pub objects: u64,
     /// Rows whose checksums were compared.
     pub rows: u64,

@@ -1,4 +1,4 @@
-//! Budgets of sitemaps and indexes of them (T17), beside those of pages: their depth, their
+//! Budgets of sitemaps and indexes of them, beside those of pages: their depth, their
 //! number and their bytes.
 //!
 //! Lists are counted when an index names them, since a queue of millions is harm enough, and again

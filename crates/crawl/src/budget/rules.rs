@@ -95,12 +95,12 @@ pub(super) const NESTED_LISTS: &str = "/<nested sitemaps>";
 /// What a tally is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
-    /// A pattern: `a.example/product/#`.
+    /// A pattern, as in `a.example/product/#`.
     Pattern,
     /// All queries of a path, or all that is under an id: `a.example/list?*`,
     /// `a.example/s/#/*`.
     Family,
-    /// A host: `a.example/*`.
+    /// A whole host, as in `a.example/*`.
     Host,
     /// A registered domain: `*.example.com`.
     Domain,

@@ -1,5 +1,5 @@
 //! What the history tells of a job as a whole: that it started, stopped, went on, waits
-//! for its window, ended. The names are the original's.
+//! for its window, ended. The names are ManifoldCF's.
 //!
 //! Invariant: what is told is written in the transaction in which it happened, so the
 //! history tells neither more nor less than what happened.

@@ -115,7 +115,7 @@ pub fn repository(config: &str, docspec: &str) -> Result<Arc<dyn Repository>, St
     Ok(Arc::new(notes))
 }
 
-/// The connector.
+/// Registers the example with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     kind: ConnectionKind::Repository,
     name: "example",

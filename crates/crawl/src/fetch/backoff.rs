@@ -1,4 +1,4 @@
-//! How long to leave a host alone (T32).
+//! How long to leave a host alone.
 //!
 //! Pure arithmetic on what the caller remembers. Invariant: a wait is never shorter
 //! than what the server asked for, up to a day, and never longer than a day.

@@ -1,4 +1,4 @@
-//! From a checked target to an open connection (T4).
+//! From a checked target to an open connection.
 //!
 //! Relies on `resolve` for addresses and on `tls` for trust. Invariant: a socket is
 //! opened only to an address that the guard has seen, and not a byte is sent before

@@ -1,4 +1,4 @@
-//! Taking the encodings off a body as it streams in, within bounds (T8).
+//! Taking the encodings off a body as it streams in, within bounds.
 //!
 //! Relies on `codec` for each compression. Invariant: at most [`ENCODINGS_MAX`]
 //! encodings are taken off, no stage makes more than [`RATIO_MAX`] bytes of each

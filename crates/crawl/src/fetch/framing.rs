@@ -1,4 +1,4 @@
-//! Whether an answer's head can be trusted with where its body ends (T10, T11).
+//! Whether an answer's head can be trusted with where its body ends.
 //!
 //! hyper refuses what is plainly wrong; this looks at what it lets pass. Invariant:
 //! an answer that two readers could cut differently is refused.

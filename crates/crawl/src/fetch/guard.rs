@@ -1,4 +1,4 @@
-//! Which URLs, ports and addresses may be asked at all (T1-T3, T5-T7).
+//! Which URLs, ports and addresses may be asked at all.
 //!
 //! Pure decisions, taken three times for every request: on the URL, on what its
 //! name resolves to, and on the address that the socket is really connected to.
@@ -22,14 +22,14 @@ pub struct Guard {
     pub allow: Vec<Cidr>,
     /// Ports that may be reached beside the usual ones.
     pub allow_ports: Vec<u16>,
-    /// Where this program and its stores listen. No permission opens them (T7).
+    /// Where this program and its stores listen. No permission opens them.
     pub own: Vec<SocketAddr>,
 }
 
 /// The parts of a URL that passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct RequestTarget<'a> {
-    /// `https`.
     pub tls: bool,
     /// The host as written: a name, an IPv4 address or one in brackets.
     pub host: &'a str,

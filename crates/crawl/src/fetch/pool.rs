@@ -8,7 +8,7 @@
 //! Invariant: never more than `connections_max` connections are open, nor more than
 //! `connections_per_origin_max` to one origin, because a new one is opened only by
 //! the holder of a slot that found none idle. What comes out of the pool is
-//! checked against the guard of the request that takes it (T4).
+//! checked against the guard of the request that takes it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

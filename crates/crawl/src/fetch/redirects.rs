@@ -1,4 +1,4 @@
-//! Following redirects, one checked hop after the other (T5, T12, T25-T27).
+//! Following redirects, one checked hop after the other.
 //!
 //! Every hop passes the caller's own check (scope, robots) and then the guard, as a
 //! first request does. Invariant: what was given for one origin, credentials above

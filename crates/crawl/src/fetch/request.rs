@@ -1,6 +1,6 @@
 //! What is asked, and the headers it is asked with.
 //!
-//! Invariant: a Referer is sent only within an origin (T27), and nothing that
+//! Invariant: a Referer is sent only within an origin, and nothing that
 //! frames a message or names its host can be set from outside.
 
 use std::fmt;
@@ -40,7 +40,7 @@ pub struct FetchRequest<'a> {
     /// The page that the link was found on.
     pub referer: Option<&'a str>,
     /// Headers of this request: credentials, cookies, languages. On a redirect they
-    /// go no further than the origin (T25, T26).
+    /// go no further than the origin.
     pub headers: &'a [(HeaderName, HeaderValue)],
     /// A form to be posted, as `application/x-www-form-urlencoded`. A redirect is never
     /// followed with it.

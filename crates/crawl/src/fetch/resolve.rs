@@ -4,7 +4,7 @@
 //! hosts files, search domains and split horizons, and costs no further crates. What
 //! it does not tell is how long an answer holds, so a fixed bound stands in. Its
 //! answers are not trusted: whoever connects checks each address with its own guard,
-//! connects to exactly that address, and checks the peer again (T4).
+//! connects to exactly that address, and checks the peer again.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! TLS: whom we trust, and the exact reason when we do not (T22).
+//! TLS: whom we trust, and the exact reason when we do not.
 //!
 //! rustls with aws-lc-rs, TLS 1.2 and 1.3. The roots are Mozilla's, compiled in, so
 //! that every machine of a crawl judges a certificate alike; an intranet's own

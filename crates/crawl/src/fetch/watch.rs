@@ -1,4 +1,4 @@
-//! The clock of one request (T9).
+//! The clock of one request.
 //!
 //! One timer serves every limit: it is set to the nearest of them, and moved only
 //! when it fires or when a nearer one appears, not with every piece of a body.

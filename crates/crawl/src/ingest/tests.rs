@@ -1,4 +1,4 @@
-//! The decision table of the original, row by row, and what it does not say: what is
+//! The decision table of ManifoldCF, row by row, and what it does not say: what is
 //! pending, given up, moved or taken over.
 
 use super::*;

@@ -18,7 +18,7 @@ pub struct CrawlEnvironment {
     pub parts: u32,
     /// The random name of the database.
     pub installation: [u8; 16],
-    /// Where this program and its stores listen: no crawl may go there (T7).
+    /// Where this program and its stores listen: no crawl may go there.
     pub own: Vec<SocketAddr>,
     /// Has documents read that are neither HTML nor text.
     pub extractor: Arc<Extractor>,

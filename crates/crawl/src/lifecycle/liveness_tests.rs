@@ -1,5 +1,5 @@
 //! No state holds a job for ever: whatever people ask for and whenever they do, what the
-//! conductor does by itself leads on. The original's jobs hang in some of these.
+//! conductor does by itself leads on. ManifoldCF's jobs hang in some of these.
 //!
 //! Over every state that can be reached, as in the tests beside this one.
 

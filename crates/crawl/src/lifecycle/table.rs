@@ -1,7 +1,7 @@
-//! The transitions of job states as the original has them, written down by name and
+//! The transitions of job states as ManifoldCF has them, written down by name and
 //! independent of how we build them: what the life cycle is checked against.
 //!
-//! From the table of today's original (its states by name), with the states of table
+//! From the table of today's ManifoldCF (its states by name), with the states of table
 //! 11.24 that it lost: an abort waits for a start-up or a seeding to return. Names are
 //! without `_UNINSTALLED`, `_NOOUTPUT` and `_NEITHER`, which follow from which
 //! connectors are there. What is not in the table is refused.

@@ -95,7 +95,7 @@ impl Session {
     }
 }
 
-/// Cookies are secrets.
+/// Without the cookies, which are secrets.
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("number", &self.number).finish_non_exhaustive()

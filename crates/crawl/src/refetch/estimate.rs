@@ -30,7 +30,7 @@ pub struct Prior {
 
 impl Prior {
     /// One change in the least interval. An unchanging document then waits as long as it
-    /// was watched, and the interval: what the original's formula gives it.
+    /// was watched, and the interval: what ManifoldCF's formula gives it.
     pub fn of_interval(min_ms: i64) -> Prior {
         Prior { shape: 1.0, time_ms: (min_ms as f64).max(1.0) }
     }

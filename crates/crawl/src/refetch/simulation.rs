@@ -151,7 +151,7 @@ pub fn fixed(looks: i64) -> SimulationPlan {
     SimulationPlan { policy: policy(Refetch::Fixed, min_ms, None), fetches_per_day: None }
 }
 
-/// The original's formula, with so many times the fixed interval as the most, or none.
+/// ManifoldCF's formula, with so many times the fixed interval as the most, or none.
 pub fn formula(looks: i64, times: Option<i64>) -> SimulationPlan {
     let max_ms = times.map(|times| END_MS / (looks + 1) * times);
     SimulationPlan { policy: policy(Refetch::Formula, MIN_MS, max_ms), fetches_per_day: None }

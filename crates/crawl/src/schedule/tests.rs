@@ -1,4 +1,4 @@
-//! What the original says of schedules, sentence by sentence, each as a row of a table,
+//! What ManifoldCF says of schedules, sentence by sentence, each as a row of a table,
 //! with zones whose clocks change. Instants are written with their offset, so each row
 //! can be checked against a calendar.
 //!

@@ -44,7 +44,6 @@ pub struct WorkerSettings {
     pub in_flight_max: usize,
     /// Slow requests that are under way beside them.
     pub slow_max: usize,
-    /// Threads that fetch.
     pub fetch_threads: usize,
     pub fetch: fetch::FetcherSettings,
     /// Where this process writes: work pauses while its disk is almost full.

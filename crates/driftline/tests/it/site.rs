@@ -51,7 +51,7 @@ impl Site {
         }
     }
 
-    /// [`ENDLESS_REAL`] pages among traps that never end (T13): a calendar, facets in
+    /// [`ENDLESS_REAL`] pages among traps that never end: a calendar, facets in
     /// every order, a path that grows, pages that are lost but do not say so, visits
     /// that are numbered, and, on hosts with names, hosts without end.
     pub fn endless() -> Site {

@@ -269,7 +269,7 @@ fn a_map_without_a_row_or_with_a_wrong_name_is_refused() {
     assert_eq!(broken_rows(bad).len(), 2);
 }
 
-/// What the original suffers from has tests here, by their names.
+/// What ManifoldCF and Webindex suffer from has tests here, by their names.
 #[test]
 fn every_defect_and_pain_of_the_original_has_a_test_that_exists() {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));

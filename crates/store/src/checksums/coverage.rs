@@ -18,7 +18,7 @@ const CLAIMED_STATE: &str =
 const CONDUCTED: &str =
     "it is found out again, or written without the rest, by whoever conducts the job";
 
-/// All of them.
+/// All tables whose rows carry checksums.
 pub(crate) static TABLES: &[&ChecksummedTable] = &[
     &DOCUMENTS,
     &INGESTS,

@@ -77,7 +77,7 @@ pub enum RemoveReason {
 }
 
 impl RemoveReason {
-    /// All of them.
+    /// All reasons, by their numbers in files.
     pub const ALL: [RemoveReason; 9] = [
         RemoveReason::Gone,
         RemoveReason::OutOfScope,
@@ -124,6 +124,7 @@ impl RemoveReason {
 
 /// One exchange with the document's source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
 pub struct Fetch {
     /// HTTP status of the last answer, or the connector's equivalent.
     pub status: u16,
@@ -135,16 +136,15 @@ pub struct Fetch {
     pub redirects: Vec<Hop>,
     /// `ETag`, as received: the validator of the next conditional request.
     pub etag: Option<String>,
-    /// `Last-Modified`, as received.
     pub last_modified: Option<String>,
 }
 
-/// One redirecting answer.
+/// A redirect that was followed on the way to the document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
 pub struct Hop {
     /// The address that redirected.
     pub url: String,
-    /// With which status.
     pub status: u16,
 }
 
@@ -194,6 +194,7 @@ pub enum Level {
 
 /// Where a document's bytes are kept: one record of a bodies file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
 pub enum Body {
     /// Nowhere: there are none, or the job keeps none.
     None,
@@ -206,7 +207,6 @@ pub enum Body {
     },
     /// In the bodies of an earlier chunk of the same part: they did not change.
     Earlier {
-        /// That chunk's id.
         chunk: i64,
         /// The record's first byte in that file.
         offset: u64,

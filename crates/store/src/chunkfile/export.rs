@@ -72,8 +72,8 @@ fn refused(source: std::io::Error) -> Error {
 
 /// What an archive holds, and what is wrong with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct ArchiveReport {
-    /// All records.
     pub records: u64,
     /// Those of type `response`.
     pub responses: u64,

@@ -64,7 +64,7 @@ pub struct InObject<'a> {
     pub path: ObjectPath,
     /// The file's first byte in the object.
     pub offset: u64,
-    /// The file's bytes.
+    /// The size of the file in bytes.
     pub len: u64,
 }
 

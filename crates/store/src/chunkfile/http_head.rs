@@ -10,7 +10,7 @@ pub const HEAD_BYTES_MAX: usize = 64 << 10;
 /// A message: start line, fields, and the bytes that follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpMessage<'a> {
-    /// The first line.
+    /// The request line or the status line.
     pub start_line: String,
     /// Fields in order, values as Latin-1 or UTF-8, folds undone.
     pub headers: Vec<(String, String)>,

@@ -137,7 +137,6 @@ pub struct Capture<'a> {
     /// When the answer began.
     pub date_ms: i64,
     pub ip: Option<IpAddr>,
-    /// Status code.
     pub status: u16,
     /// Header fields as received, in order.
     pub headers: &'a [(&'a str, &'a [u8])],
@@ -155,7 +154,6 @@ pub struct Original<'a> {
     pub record_id: &'a str,
     pub target_uri: &'a str,
     pub date_ms: i64,
-    /// Its `WARC-Payload-Digest`.
     pub payload_digest: &'a str,
 }
 

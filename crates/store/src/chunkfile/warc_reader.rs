@@ -40,7 +40,6 @@ pub struct FoundRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct ByteRange {
-    /// The first byte.
     pub offset: u64,
     pub len: u64,
 }

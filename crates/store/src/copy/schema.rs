@@ -24,7 +24,6 @@ pub struct Table {
 #[allow(missing_docs)]
 pub struct Column {
     pub name: &'static str,
-    /// What it holds.
     pub kind: ValueKind,
 }
 

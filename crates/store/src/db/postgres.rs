@@ -16,9 +16,7 @@ use std::time::Duration;
 
 /// Where PostgreSQL listens unless it is told otherwise.
 const PORT_DEFAULT: u16 = 5432;
-/// Connections that write.
 const WRITERS: usize = 4;
-/// Connections that read.
 const READERS: usize = 2;
 /// How long a connection attempt may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

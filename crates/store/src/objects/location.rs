@@ -42,12 +42,12 @@ impl fmt::Debug for S3Settings {
 
 /// Where objects are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Location {
     /// A directory of this machine.
     Directory(PathBuf),
     /// A bucket, and the prefix of our objects in it (empty for the whole bucket).
     S3 {
-        /// The bucket's name.
         bucket: String,
         /// Ours begin with this and a slash; no slash at either end.
         prefix: String,

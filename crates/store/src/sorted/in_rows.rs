@@ -19,7 +19,7 @@ const REPLACE_ROWS: usize = 5_000;
 /// Such batches that may wait for it.
 const REPLACE_BATCHES: usize = 4;
 
-/// The table.
+/// A sorted map in a table of the database, for installations of many machines.
 #[derive(Clone)]
 pub struct InRows {
     db: Db,

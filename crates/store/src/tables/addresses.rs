@@ -3,7 +3,7 @@
 //!
 //! For people who ask where a crawl went. Invariant: nothing connects to a stored
 //! address; a name is looked up anew before every connection, so that the guard sees
-//! what it leads to at that moment (T7).
+//! what it leads to at that moment.
 
 use crate::ids::Part;
 use crate::owned::WEB;

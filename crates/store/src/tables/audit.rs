@@ -16,13 +16,12 @@ pub const LIMIT_MAX: u32 = 1_000;
 /// Bytes that are kept of what was changed.
 const CHANGES_BYTES_MAX: usize = 16 << 10;
 
-/// A change.
+/// A change of definitions or of a job's state, and who made it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs)]
 pub struct AuditEntry {
     /// Tells it from others of the same moment.
     pub id: i64,
-    /// When it was.
     pub at_ms: i64,
     /// Who did it: the name of a token, or the command line.
     pub who: String,

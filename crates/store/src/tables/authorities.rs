@@ -16,10 +16,9 @@ const NAMED_MAX: u32 = 5;
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Realm {
-    /// Authority groups.
     Groups,
-    /// Authorization domains.
     Domains,
 }
 

@@ -29,7 +29,7 @@ pub struct Bin {
     pub documents: i64,
     /// Requests so far.
     pub fetches: i64,
-    /// Of them, failed.
+    /// Requests that failed.
     pub errors: i64,
     /// Bytes received.
     pub bytes: i64,
@@ -133,11 +133,11 @@ pub struct Visit {
     pub blocked_by: Option<String>,
     /// Requests in this chunk.
     pub fetches: i64,
-    /// Of them, failed.
+    /// Requests that failed.
     pub errors: i64,
     /// Bytes received.
     pub bytes: i64,
-    /// Time spent waiting.
+    /// Time that requests took.
     pub busy_ms: i64,
 }
 

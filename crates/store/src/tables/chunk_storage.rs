@@ -94,7 +94,6 @@ pub struct StoredBodies {
     pub id: ChunkId,
     /// Its number in the part's order.
     pub seq: CommitNumber,
-    /// The object's path.
     pub path: String,
     /// BLAKE3 of the object's bytes.
     pub hash: Vec<u8>,

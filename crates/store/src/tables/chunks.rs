@@ -56,7 +56,6 @@ pub struct ChunkOpening {
     pub claim: ChunkId,
     /// The job whose documents it has.
     pub job: JobId,
-    /// The job's run.
     pub run: Run,
 }
 
@@ -93,13 +92,9 @@ pub fn open_for(tx: &mut Tx<'_>, lease: &Lease, opening: ChunkOpening, now_ms: i
 pub struct ChunkSummary {
     /// Documents settled.
     pub documents: i64,
-    /// Changes by kind.
     pub adds: i64,
-    /// Changes by kind.
     pub updates: i64,
-    /// Changes by kind.
     pub removes: i64,
-    /// Changes by kind.
     pub keeps: i64,
     /// Documents that failed.
     pub errors: i64,
@@ -257,10 +252,10 @@ pub fn forget_abandoned(
 /// Who works on documents that a chunk has claimed: on the chunk itself, or on the one that goes on
 /// with what it left.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Holder {
     /// When it was claimed.
     pub claimed_ms: i64,
-    /// The node's name.
     pub node_name: Option<String>,
     /// Whether that node may still commit it. If not, the next holder of the part
     /// gives it up.

@@ -49,7 +49,7 @@ impl Homes {
 pub struct ClaimingDocument {
     pub connection: ConnectionId,
     pub dochash: DocHash,
-    /// Where it lies.
+    /// The part of the document.
     pub part: Part,
 }
 

@@ -34,7 +34,7 @@ const SECURED_MAX: i64 = 10_000;
 /// Users of a connection that a refusal names.
 const NAMED_MAX: u32 = 5;
 
-/// A connection's definition.
+/// A named use of a connector with its configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Connection {

@@ -142,7 +142,6 @@ pub fn forget(tx: &mut Tx<'_>, consumer: &str) -> Result<()> {
 #[allow(missing_docs)]
 pub struct Behind {
     pub part: Part,
-    /// Who it is.
     pub consumer: String,
     /// Commits of the part that it has not applied.
     pub chunks: i64,

@@ -1,4 +1,4 @@
-//! Where documents stand, in the words of the original's status reports: a state and a
+//! Where documents stand, in the words of ManifoldCF's status reports: a state and a
 //! status for each, derived from the queue's row and from where its job stands.
 //!
 //! Invariant: a row and a count of rows are judged by the same function ([`Shape::status`]),
@@ -22,10 +22,10 @@ macro_rules! words {
         pub enum $name { $($variant),* }
 
         impl $name {
-            /// All of them, in the original's order.
+            /// All of them, in ManifoldCF's order.
             pub const ALL: &[$name] = &[$($name::$variant),*];
 
-            /// Its name.
+            /// The name as reports show it.
             pub fn name(self) -> &'static str {
                 match self { $($name::$variant => $text),* }
             }
@@ -65,12 +65,10 @@ words! {
 
 /// When a document is due, seen from a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
 pub enum Due {
-    /// At no time.
     Never,
-    /// Now.
     Now,
-    /// Later.
     Later,
 }
 

@@ -14,7 +14,7 @@ pub const NAME_BYTES_MAX: usize = 200;
 /// Whose events share a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventScope {
-    /// Everybody's.
+    /// Events that all jobs share.
     Global,
     /// Those of the jobs of a connection.
     Connection(ConnectionId),

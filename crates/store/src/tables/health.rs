@@ -33,7 +33,7 @@ pub struct DatabaseServer {
     pub fsync: String,
     /// The time by its clock.
     pub now_ms: i64,
-    /// Bytes it takes.
+    /// The size of the database.
     pub bytes: i64,
 }
 

@@ -46,7 +46,7 @@ pub struct Graphs<'a> {
 /// How far a document is from the seeds, counting one kind of link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distance {
-    /// So many links.
+    /// The number of links from a seed.
     At(i64),
     /// Its best parent is lost; whether there is another is not known yet.
     Lost,
@@ -137,11 +137,11 @@ pub fn mark_sent(tx: &mut Tx<'_>, place: Place, news: &[News]) -> Result<()> {
 /// What is under way in a job's graphs, in all parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingDistances {
-    /// Somebody has news.
+    /// Documents have news for their targets.
     pub news: bool,
     /// Somebody is lost, and not all have heard of it who rest on it.
     pub losses: bool,
-    /// Somebody is lost.
+    /// Documents have lost their way to a seed.
     pub lost: bool,
     /// Somebody's distance has grown, and what that means has not been looked at.
     pub grown: bool,

@@ -68,8 +68,8 @@ impl Decision {
 
 /// A decision that has not been delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct PendingDecision {
-    /// What it is.
     pub decision: Decision,
     /// The commit that decided it.
     pub seq: CommitNumber,

@@ -60,7 +60,7 @@ choices! {
     ;
     /// What becomes of documents that no link leads to any more.
     HopcountMode:
-        /// They go.
+        /// They are removed.
         Accurate = "accurate",
         /// They stay for now; the mode can be changed back.
         NoDelete = "no delete",
@@ -71,22 +71,23 @@ choices! {
     Refetch:
         /// By an estimate of how often it changes.
         Estimate = "estimate",
-        /// By the original's formula.
+        /// By ManifoldCF's formula.
         Formula = "formula",
         /// After the same time always.
         Fixed = "fixed",
     ;
     /// What a document that cannot be fetched means for its job.
     OnFailure:
-        /// It is skipped.
+        /// The document is skipped.
         Skip = "skip",
         /// The job is aborted.
         Abort = "abort",
     ;
 }
 
-/// A job's definition.
+/// What a job crawls, how often, and where its documents go.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 // tidy: wide a row of `job_definitions`
 pub struct Job {
     /// Its id, made by us.
@@ -111,7 +112,6 @@ pub struct Job {
     pub reseed_ms: Option<i64>,
     /// How long a document lives.
     pub expiration_ms: Option<i64>,
-    /// What starts it.
     pub start: StartMethod,
     /// What becomes of documents that no link leads to any more.
     pub hopcount: HopcountMode,

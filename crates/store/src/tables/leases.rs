@@ -16,7 +16,6 @@ pub struct Lease {
     pub part: Part,
     /// What is done with it: `crawl`, `links`, `search` …
     pub role: String,
-    /// The holder's start.
     pub node: NodeId,
     /// Grows with every grant; the newest is the only one that can write.
     pub token: i64,

@@ -9,7 +9,6 @@ use crate::value::Value;
 use crate::{Result, Tx};
 use std::collections::HashMap;
 
-/// The table's name.
 pub(crate) const TABLE: &str = "link_rows";
 /// The key of the row that stands for a part's lock: before every family's.
 const LOCK: &[u8] = &[0];

@@ -11,6 +11,7 @@ use crate::{Result, Tx, Value};
 
 /// What a process says of itself when it starts.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct NewNode {
     /// The same after a restart, different for processes that run side by side.
     pub name: String,
@@ -18,7 +19,6 @@ pub struct NewNode {
     pub roles: String,
     /// Where its API listens, if it does.
     pub address: Option<String>,
-    /// The program's version.
     pub version: String,
 }
 
@@ -27,13 +27,13 @@ pub struct NewNode {
 pub enum NodeState {
     /// It has been registered and does not work yet.
     Joining,
-    /// It works.
+    /// The process runs and works.
     Ready,
     /// It ends what it has begun.
     Draining,
     /// It was heard of too long ago.
     Absent,
-    /// It has ended.
+    /// The process has ended in good order.
     Stopped,
 }
 

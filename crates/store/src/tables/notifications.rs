@@ -33,7 +33,7 @@ pub enum Occasion {
 }
 
 impl Occasion {
-    /// All of them.
+    /// All occasions, in the order in which help lists them.
     pub const ALL: [Occasion; 7] = [
         Occasion::End,
         Occasion::ErrorAbort,
@@ -44,7 +44,7 @@ impl Occasion {
         Occasion::RemovalsHeld,
     ];
 
-    /// Its name.
+    /// The occasion as tables and notices name it.
     pub const fn name(self) -> &'static str {
         match self {
             Occasion::End => "end",
@@ -58,7 +58,7 @@ impl Occasion {
     }
 }
 
-/// One of them.
+/// A notification connection of a job, and its occasions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
     /// The connection that is told.

@@ -18,7 +18,6 @@ use page::ids::hash128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Outlet {
-    /// The output connection.
     pub connection: ConnectionId,
     pub name: String,
     /// Stands for the connector, its configuration, what the job tells it, and how often

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 const JOBS_MAX: i64 = 100;
 /// Chunks that are summed for a job.
 const CHUNKS_MAX: i64 = 50_000;
-/// Processes shown.
 const NODES_MAX: i64 = 100;
 /// Blocked bins that are counted.
 const BLOCKED_MAX: i64 = 100_000;
@@ -26,10 +25,10 @@ const BLOCKED_MAX: i64 = 100_000;
     Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 #[schemars(rename = "Summary")]
+#[allow(missing_docs)]
 pub struct Overview {
     /// Parts of the database.
     pub parts: u32,
-    /// The schema's version.
     pub schema: i64,
     /// Commits over all parts.
     pub commits: i64,
@@ -61,7 +60,7 @@ pub struct Overview {
 pub struct NodeOverview {
     pub id: i64,
     pub name: String,
-    /// What it does.
+    /// The roles of its leases, separated by commas.
     pub roles: String,
     /// When it was last heard of.
     pub heartbeat_ms: i64,
@@ -123,7 +122,7 @@ pub enum RunState {
 )]
 #[serde(default)]
 pub struct RunTotals {
-    /// Chunks summed.
+    /// Committed chunks that are summed up.
     pub chunks: i64,
     /// Documents settled.
     pub documents: i64,
@@ -150,7 +149,7 @@ impl RunTotals {
     }
 }
 
-/// Reads the overview.
+/// Reads the overview in one snapshot.
 pub fn read(tx: &mut Tx<'_>, now_ms: i64) -> Result<Overview> {
     let schema = tx.query_one("SELECT MAX(version) FROM schema_versions", &[], |row| row.get(0))?;
     let commits: i64 = tx.query_one(

@@ -18,7 +18,7 @@ pub const STAGES_MAX: usize = 100;
 pub enum StageKind {
     /// It changes documents and hands them on.
     Transformation,
-    /// It takes documents.
+    /// The stage is an output.
     Output,
 }
 
@@ -37,12 +37,12 @@ impl StageKind {
     }
 }
 
-/// One stage.
+/// A transformation or an output of a job's pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct PipelineStage {
     /// The ordinal of the transformation it hears; `None` hears the repository.
     pub prerequisite: Option<i64>,
-    /// What it does.
     pub kind: StageKind,
     /// The connection it uses.
     pub connection: ConnectionId,

@@ -15,15 +15,13 @@ use crate::{Result, Tx};
 /// Registered connectors that are listed; the program has fewer.
 const LISTED_MAX: u32 = 1_000;
 
-/// A registered connector.
+/// A connector that can be used in connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Registration {
     pub kind: ConnectionKind,
     pub classname: String,
-    /// What people read.
     pub description: String,
-    /// Since when.
     pub registered_ms: i64,
 }
 

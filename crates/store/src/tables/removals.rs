@@ -64,7 +64,7 @@ impl Presence {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SettledRow<'a> {
     pub id: QueueId,
-    /// The row goes.
+    /// The document's row is deleted.
     pub is_deleted: bool,
     /// The job had a document here.
     pub had_document: bool,
@@ -201,15 +201,15 @@ pub fn note_base(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<()> {
 
 /// What a job had when that was noted, by part, and when that was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Base {
-    /// Documents, by part.
     pub by_part: BTreeMap<Part, i64>,
     /// When they were counted; 0 for never.
     pub noted_ms: i64,
 }
 
 impl Base {
-    /// All of them.
+    /// The sum over all parts.
     pub fn documents(&self) -> i64 {
         self.by_part.values().sum()
     }

@@ -13,7 +13,7 @@ use crate::{Result, Tx};
 /// Origins of one host that are shown, for each scheme.
 const ORIGINS_MAX: u32 = 20;
 
-/// An origin's robots.txt.
+/// An origin's robots.txt as it was fetched last, and how fetching it went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRobots {
     /// Scheme, host and port.
@@ -26,7 +26,7 @@ pub struct StoredRobots {
     pub closed: bool,
     /// When it was last asked for.
     pub asked_ms: i64,
-    /// When `body` came.
+    /// When `body` was fetched.
     pub good_ms: Option<i64>,
     /// Since when there has been nothing but trouble.
     pub failing_ms: Option<i64>,

@@ -23,7 +23,7 @@ pub enum TimeField {
     /// Nothing: any value if a smaller field is said, else the least one.
     #[default]
     Unset,
-    /// Any value, expressly.
+    /// Any value, as the schedule says expressly.
     Any,
     /// One of these values.
     Of(BTreeSet<i64>),
@@ -77,15 +77,15 @@ impl TimeField {
 pub struct Schedule {
     /// Years, such as 2030.
     pub years: TimeField,
-    /// 0 is January.
+    /// From 0 for January.
     pub months: TimeField,
     /// Days of the month; 0 is the first.
     pub dates: TimeField,
     /// Days of the week; 0 is Sunday.
     pub days: TimeField,
-    /// 0 to 23.
+    /// From 0 to 23.
     pub hours: TimeField,
-    /// 0 to 59.
+    /// From 0 to 59.
     pub minutes: TimeField,
     /// The name of the zone whose clocks all this is read from; `None` is UTC.
     pub timezone: Option<String>,

@@ -31,7 +31,7 @@ pub struct StoredSession {
     pub failed: Option<(i64, String)>,
 }
 
-/// Cookies are secrets.
+/// Without the cookies, which are secrets.
 impl std::fmt::Debug for StoredSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let StoredSession { number, since_ms, failed, .. } = self;

@@ -26,7 +26,6 @@ const LOADED: &str = "loaded archives";
 const LOST_LINKS: &str = "lost links";
 /// There while a copy into this database is not whole.
 const COPYING: &str = "copying";
-/// The table's name.
 pub(crate) const TABLE: &str = "settings";
 
 /// Refuses a number of parts that makes no sense, before anything is made.

@@ -48,10 +48,10 @@ pub struct IndexDescription {
 
 /// What is to be published.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct New {
     /// What the index says of itself.
     pub description: IndexDescription,
-    /// Documents in it.
     pub documents: i64,
     /// The last commit that is in, of parts that it covers.
     pub reached: Vec<(Part, CommitNumber)>,

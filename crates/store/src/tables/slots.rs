@@ -20,11 +20,9 @@ pub const WAIT_MS: i64 = 10_000;
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
 pub struct SlotRequest {
-    /// Of this connection.
     pub connection: ConnectionId,
     /// How many it allows.
     pub maxcount: i64,
-    /// For this node.
     pub node: NodeId,
     /// An id of what is asked for: the same when it is asked again.
     pub claim: i64,

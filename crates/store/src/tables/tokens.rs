@@ -30,7 +30,7 @@ const USED_EVERY_MS: i64 = 60_000;
 pub enum Role {
     /// Read what is published for others to take, and nothing else.
     Publisher,
-    /// Search and read.
+    /// May search and read.
     Viewer,
     /// Also start, stop and edit jobs.
     Operator,
@@ -39,10 +39,10 @@ pub enum Role {
 }
 
 impl Role {
-    /// All of them.
+    /// All roles, in the order in which help lists them.
     pub const ALL: [Role; 4] = [Role::Publisher, Role::Viewer, Role::Operator, Role::Admin];
 
-    /// Its name.
+    /// The role as tables and flags name it.
     pub fn name(self) -> &'static str {
         match self {
             Role::Publisher => "publisher",

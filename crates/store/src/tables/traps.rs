@@ -1,4 +1,4 @@
-//! What the crawl has counted of patterns of URLs that may be traps (T13): kept so
+//! What the crawl has counted of patterns of URLs that may be traps: kept so
 //! that a restart does not open a trap again, and so that people can be told.
 //!
 //! The holder of a part writes rows with the commit of a chunk and reads them when it
@@ -14,12 +14,11 @@ use crate::{Result, Tx, Value};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct TrapRow {
-    /// Whose crawl.
     pub job: JobId,
     /// The host; for a registered domain, the bin that its name has.
     pub bin: BinId,
     pub pattern: String,
-    /// Documents fetched.
+    /// Documents of the pattern that were fetched.
     pub documents: i64,
     /// Of them, said nothing new.
     pub stale: i64,

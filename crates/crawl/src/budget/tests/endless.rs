@@ -1,4 +1,4 @@
-//! T13: sites without end, each with 200 real pages among its traps. At most 5,000
+//! Sites without end, each with 200 real pages among its traps. At most 5,000
 //! pages are fetched, all real ones are found, and the trap has a name.
 
 use super::{Answer, BudgetRule, Outcome, crawl, number, words};

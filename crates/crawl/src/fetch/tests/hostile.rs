@@ -1,4 +1,4 @@
-//! Servers that do not mean well (T8-T11).
+//! Servers that do not mean well.
 
 use super::secure::{Authority, trusting_within};
 use super::server::{Server, Then, answer, reply};

@@ -1,4 +1,4 @@
-//! Names that change their meaning (T4), and connections kept for other jobs.
+//! Names that change their meaning, and connections kept for other jobs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

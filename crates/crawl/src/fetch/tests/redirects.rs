@@ -1,4 +1,4 @@
-//! Chains of redirects (T5, T12, T25, T26).
+//! Chains of redirects.
 
 use super::secure::Authority;
 use super::server::{Reply, Server, answer};

@@ -1,4 +1,4 @@
-//! TLS with good and bad certificates (T22), and HTTP/2 over it.
+//! TLS with good and bad certificates, and HTTP/2 over it.
 
 use bytes::Bytes;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};

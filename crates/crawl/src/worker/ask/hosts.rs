@@ -1,5 +1,5 @@
 //! What the worker knows of the hosts it visits: their delays, and the breaker that
-//! leaves a host in trouble alone (T32).
+//! leaves a host in trouble alone.
 //!
 //! Pure. Relies on `fetch::backoff` for how long. Invariants: a host is left alone at
 //! least as long as it asks for; failures that overlap in time are one failure; an

@@ -52,7 +52,7 @@ pub struct UnsavedSession {
 
 /// How a document may be asked for.
 pub enum SessionAccess {
-    /// Without a session.
+    /// The document needs no session.
     Open,
     In(Arc<Session>),
     /// When somebody has logged in.

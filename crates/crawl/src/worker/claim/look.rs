@@ -38,7 +38,7 @@ impl Worker {
         self.schedule.next_ms(self.frontier.is_idle())
     }
 
-    /// Pauses while the disk is almost full, and goes on by itself (T31).
+    /// Pauses while the disk is almost full, and goes on by itself.
     fn look_at_disk(&mut self) -> Result<()> {
         let Some(path) = &self.settings.disk else { return Ok(()) };
         let room = disk::room(path)?;

@@ -61,7 +61,7 @@ pub(crate) fn unwanted(
 }
 
 /// A page that the job does not keep for what it says; it leads on all the same. History
-/// tells of it in the words of the original.
+/// tells of it in the words of ManifoldCF.
 pub(super) fn exclude_content(
     at: FinishContext<'_>,
     batch: &mut Batch,

@@ -1,5 +1,5 @@
 //! Which links a crawl follows: not those that are queued already, and not those that budgets
-//! close (T13).
+//! close.
 //!
 //! Relies on `budget` for every verdict on what a page was worth, and which of its links are.
 //! Invariants: a link that is known to be queued is not queued again; the tallies of a part are

@@ -1,4 +1,4 @@
-//! Sites that would keep a crawl from its end, or from other sites (T9, T12).
+//! Sites that would keep a crawl from its end, or from other sites.
 
 use crate::lifecycle::JobEvent;
 use crate::worker::CrawlEnd;

@@ -28,7 +28,6 @@ fn listed(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// F13.
 #[test]
 fn every_verb_has_an_example_and_an_answer_for_scripts() {
     for verb in verbs() {

@@ -20,7 +20,7 @@ struct Tree {
     root: PathBuf,
 }
 
-/// The original's tree: two files, a directory with one, and in it a directory with one.
+/// ManifoldCF's tree: two files, a directory with one, and in it a directory with one.
 const FILES: [&str; 4] =
     ["test1.txt", "test2.txt", "testdir/test3.txt", "testdir/seconddir/test4.txt"];
 /// With their directories and the root.
@@ -116,7 +116,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The original's scenario: 7 documents, then 0, and the job ends by itself.
+/// ManifoldCF's scenario: 7 documents, then 0, and the job ends by itself.
 fn documents_expire_and_the_job_ends_by_itself(home: Home) {
     let tree = Tree::new(home, "expiration_ms = 2500");
     tree.change(JobEvent::Start { minimal: false });

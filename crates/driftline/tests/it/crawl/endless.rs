@@ -1,4 +1,4 @@
-//! Sites without end (T13): a crawl comes to an end on its own, has every real page,
+//! Sites without end: a crawl comes to an end on its own, has every real page,
 //! and says what it left.
 
 use super::{Home, Running, Summary, text, until};

@@ -14,7 +14,7 @@ fn site_with_a_bad_page() -> Served {
     site
 }
 
-/// The original's numbers: ten documents, one that always fails, nine processed.
+/// ManifoldCF's numbers: ten documents, one that always fails, nine processed.
 fn one_bad_document_is_skipped(home: &Home) {
     let site = site_with_a_bad_page();
     let summary = home.crawled(&words(&[site.seed()], &["--retries", "3", "--retry-wait", "0.05"]));

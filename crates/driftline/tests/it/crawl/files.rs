@@ -1,4 +1,4 @@
-//! Files as documents: the original's own scenario with its numbers, job by job through
+//! Files as documents: ManifoldCF's own scenario with its numbers, job by job through
 //! `driftline work`.
 
 use std::path::PathBuf;
@@ -145,7 +145,7 @@ fn the_original_scenario_gives_its_numbers_on_postgres() {
     the_original_scenario_gives_its_numbers(home);
 }
 
-/// A tenth of the original's large crawl: 1,111 directories with 10,000 files, twice.
+/// A tenth of ManifoldCF's large crawl: 1,111 directories with 10,000 files, twice.
 #[test]
 fn eleven_thousand_files_are_crawled_twice_in_a_row() {
     let tree = Tree::new(Home::directory());

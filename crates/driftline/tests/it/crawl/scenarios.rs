@@ -1,4 +1,4 @@
-//! The original's own scenarios of several processes, changed definitions, connectors
+//! ManifoldCF's own scenarios of several processes, changed definitions, connectors
 //! that go and processes that die, with its numbers, through the program alone.
 //!
 //! Jobs are defined, started and edited by verbs beside `driftline work`. Invariant: every

@@ -1,4 +1,4 @@
-//! Traps among the pages of a generated site (T13): pages that make more of their kind
+//! Traps among the pages of a generated site: pages that make more of their kind
 //! for ever.
 //!
 //! Each has its own first step of the path, so that `Traffic::by_first_step` tells what

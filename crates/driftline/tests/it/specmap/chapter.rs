@@ -113,7 +113,7 @@ pub const JOB_STATES: [&str; 42] = [
     "READYFORDELETE_NOOUTPUT",
 ];
 
-/// States that jobs of the original have and table 11.24 lacks.
+/// States that jobs of ManifoldCF have and table 11.24 lacks.
 pub const FURTHER_JOB_STATES: [&str; 5] = [
     "DELETING",
     "DELETING_NOOUTPUT",

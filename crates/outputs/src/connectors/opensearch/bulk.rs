@@ -60,8 +60,8 @@ pub fn outcomes(body: &[u8], actions: &[BulkAction]) -> Result<Vec<Outcome>, Str
     let answer: BulkResponse = serde_json::from_slice(body)
         .map_err(|error| format!("its answer cannot be read: {error}"))?;
     if answer.items.len() != actions.len() {
-        let (text_at, asked) = (answer.items.len(), actions.len());
-        return Err(format!("it answers to {text_at} of {asked} actions"));
+        let (answered, asked) = (answer.items.len(), actions.len());
+        return Err(format!("it answers to {answered} of {asked} actions"));
     }
     let items = answer.items.into_iter().zip(actions);
     Ok(items.map(|(item, action)| outcome(item.into_values().next(), action)).collect())

@@ -20,8 +20,8 @@ const PAGE: u32 = 100;
 
 /// What an archive holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct ExportSummary {
-    /// Chunks with bodies.
     pub chunks: u64,
     /// Records, every `warcinfo` included.
     pub records: u64,

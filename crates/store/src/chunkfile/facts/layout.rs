@@ -9,9 +9,9 @@ use crate::objects::ChunkKey;
 pub(super) const MAGIC: [u8; 8] = *b"DLFACTS\n";
 /// The last bytes of every facts file.
 pub(super) const END_MAGIC: [u8; 8] = *b"DLFEND.\n";
-/// Opens a block.
+/// The bytes that begin a block of records.
 pub(super) const TAG_BLOCK: [u8; 4] = *b"BLCK";
-/// Opens the index.
+/// The bytes that begin the index of the file.
 pub(super) const TAG_INDEX: [u8; 4] = *b"INDX";
 /// Magic, version, reserved, part, chunk, hash.
 pub(super) const HEADER_BYTES: usize = 8 + 2 + 2 + 4 + 8 + HASH_BYTES;

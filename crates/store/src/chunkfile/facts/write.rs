@@ -28,7 +28,7 @@ pub struct FactsWriter {
 }
 
 impl FactsWriter {
-    /// An empty file.
+    /// Begins the file of a chunk without any record.
     pub fn new(chunk: ChunkKey) -> FactsWriter {
         let (header, header_hash) = layout::header(chunk);
         FactsWriter {
@@ -83,7 +83,7 @@ impl FactsWriter {
         if self.raw.len() >= BLOCK_BYTES_TARGET { self.close_block() } else { Ok(()) }
     }
 
-    /// Records so far.
+    /// The number of records that were written.
     pub fn len(&self) -> usize {
         self.records as usize
     }

@@ -19,7 +19,7 @@ const PAGE: u32 = 500;
 /// Problems that are told; more of the same help nobody.
 const PROBLEMS_MAX: usize = 100;
 
-/// The newest event.
+/// The number and the hash of the newest event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct ChainHead {
@@ -132,7 +132,7 @@ pub struct ChainCheck {
     pub events: u64,
     /// The newest one, as it can be compared with what a log has told.
     pub head: Option<String>,
-    /// What is wrong.
+    /// What is wrong, in sentences.
     pub problems: Vec<String>,
 }
 
@@ -150,9 +150,9 @@ struct AuditEvent {
 pub fn check(db: &Db) -> Result<ChainCheck> {
     let mut checked = ChainCheck::default();
     let none = ChainHead { number: 0, hash: [0; 32] };
-    let sent = db.read(head)?;
-    checked.head = sent.map(|it| it.to_string());
-    let (sent, mut at) = (sent.unwrap_or(none), none);
+    let newest = db.read(head)?;
+    checked.head = newest.map(|it| it.to_string());
+    let (newest, mut at) = (newest.unwrap_or(none), none);
     'walk: loop {
         let after = at.number;
         let page = db.read(move |tx| events(tx, after))?;
@@ -160,7 +160,7 @@ pub fn check(db: &Db) -> Result<ChainCheck> {
             break;
         }
         for event in page {
-            if event.head.number > sent.number {
+            if event.head.number > newest.number {
                 break 'walk;
             }
             checked.events += 1;
@@ -168,9 +168,9 @@ pub fn check(db: &Db) -> Result<ChainCheck> {
             at = event.head;
         }
     }
-    if at != sent {
+    if at != newest {
         let number = at.number;
-        checked.find(format!("its last event is number {number}, and its head is {sent}"));
+        checked.find(format!("its last event is number {number}, and its head is {newest}"));
     }
     // The head is read after the event that it must not be behind.
     let last = db.read(last_number)?;

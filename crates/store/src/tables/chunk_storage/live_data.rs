@@ -159,7 +159,7 @@ pub enum NewBodies {
     Same,
     /// These take their place.
     Written(WrittenObject),
-    /// None are left.
+    /// Nothing of them is needed any more.
     None,
 }
 

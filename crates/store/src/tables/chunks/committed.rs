@@ -87,7 +87,7 @@ impl CommittedChunk {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Facts {
-    /// In the row.
+    /// The facts themselves, in the chunk's row.
     Inline(Vec<u8>),
     /// In an object, at this offset, this long; `None` is the whole object.
     Object { object: ObjectId, range: Option<(i64, i64)> },

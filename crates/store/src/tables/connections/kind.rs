@@ -15,7 +15,7 @@ pub enum ConnectionKind {
 }
 
 impl ConnectionKind {
-    /// All of them.
+    /// All kinds, in the order in which they refer to each other.
     pub const ALL: [ConnectionKind; 6] = [
         ConnectionKind::Repository,
         ConnectionKind::Output,

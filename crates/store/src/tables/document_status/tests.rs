@@ -1,4 +1,4 @@
-//! The states and statuses of the original, by every way a document can stand.
+//! The states and statuses of ManifoldCF, by every way a document can stand.
 
 use super::counts::{DONE_BEFORE, READY_APART, WAITING_ENDS, waiting_apart};
 use super::*;

@@ -13,14 +13,13 @@ pub type Key = (i64, i64);
 
 /// Which activities, and in which direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct ActivityQuery {
-    /// Whose.
     pub connection: ConnectionId,
     /// From this time on.
     pub since_ms: i64,
-    /// Before this time.
+    /// Activities that began before this time.
     pub until_ms: i64,
-    /// The newest first.
     pub newest_first: bool,
 }
 

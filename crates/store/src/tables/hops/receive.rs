@@ -25,9 +25,8 @@ pub enum Says {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct DistanceMessage {
-    /// Who is told.
     pub target: DocHash,
-    /// Who says it.
+    /// The document that links to it, and its part.
     pub source: (Part, DocHash),
     /// The kind of the link between them.
     pub link: Arc<str>,

@@ -120,9 +120,8 @@ pub enum Fate {
         check_ms: i64,
         /// Tries that are left.
         failcount: Option<i64>,
-        /// When trying ends.
+        /// After this time the decision is given up.
         failtime: Option<i64>,
-        /// What went wrong.
         error: String,
     },
 }

@@ -13,7 +13,7 @@ use crate::{Error, Result, Tx};
 pub struct ScheduledJob {
     pub job: JobId,
     pub method: StartMethod,
-    /// Of its definition.
+    /// The version of its definition.
     pub version: i64,
     pub state: JobState,
     /// When its last run ended; `None` if it has had none, or one is under way.

@@ -45,7 +45,7 @@ pub struct Candidate {
     pub events: Vec<String>,
 }
 
-/// What adding did.
+/// How many candidates became rows of the queue, and what became of the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddResult {
     /// Documents that were not known to the job.

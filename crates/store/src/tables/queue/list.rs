@@ -29,7 +29,6 @@ pub struct ListedDocument {
     pub bin: BinId,
     /// Its identifier: for the web, the canonical URL.
     pub docid: String,
-    /// Where it stands.
     pub state: State,
     /// What is to be done.
     pub action: Action,
@@ -136,13 +135,12 @@ pub struct QueuePosition {
     pub run: i64,
     /// The priority in its bin.
     pub priority: f64,
-    /// The reason's code.
     pub reason: String,
     pub id: i64,
 }
 
 impl QueuePosition {
-    /// Before everything.
+    /// The position before all rows.
     pub fn first() -> QueuePosition {
         let least = i64::MIN;
         QueuePosition {

@@ -31,7 +31,6 @@ pub(super) fn ready_text(least: &str) -> String {
 
 /// Where the order of a bin begins, and where its lists do.
 pub(super) const ALL: &str = "0";
-/// See [`ALL`].
 pub(super) const LISTS: &str = "1";
 
 /// The next documents of a bin that may be processed, in order. A document waits

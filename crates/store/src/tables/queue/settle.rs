@@ -27,9 +27,8 @@ pub enum Settlement {
         check_ms: i64,
         /// Retries that are left.
         failcount: Option<i64>,
-        /// When retrying ends.
+        /// After this time the document is given up.
         failtime: Option<i64>,
-        /// What went wrong.
         reason: Reason,
     },
     /// Not processed after all: ready again, as it was before it was claimed.
@@ -60,7 +59,6 @@ pub struct SettledDocument {
     pub id: QueueId,
     /// Generation of the links and carried values it asserted this time.
     pub generation: i64,
-    /// Where it goes.
     pub to: Settlement,
 }
 

@@ -15,7 +15,7 @@ use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::HashSet;
 
-/// What is swept.
+/// Which documents of a job a sweep removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Sweep {
@@ -23,7 +23,7 @@ pub enum Sweep {
     Clean(Run),
     /// What is marked to leave, up to a round of decisions.
     Leaving(i64),
-    /// Everything.
+    /// All documents, because the job is deleted.
     Delete,
     /// What can only be looked at after a time: it stays, but is given up for this run.
     Left { horizon_ms: i64 },

@@ -1,4 +1,4 @@
-//! Ten bins on two processes, one of which is killed: a tenth of the original's test of
+//! Ten bins on two processes, one of which is killed: a tenth of ManifoldCF's test of
 //! its scheduler, whose real size is `bench/nodes`.
 
 use super::super::{Home, until};
@@ -10,7 +10,7 @@ const BINS: usize = 10;
 const PAGES: usize = 20;
 /// All of them: 10 × 20 pages and 10 front pages.
 const DOCUMENTS: i64 = 210;
-/// Processed when a process is killed: about as much of the whole as in the original.
+/// Processed when a process is killed: about as much of the whole as in ManifoldCF.
 const BEFORE_KILL: i64 = 20;
 
 const COMMITTERS: &str = "SELECT COUNT(DISTINCT n.name) FROM chunks c JOIN nodes n ON n.id = c.node

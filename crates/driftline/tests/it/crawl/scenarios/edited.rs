@@ -1,5 +1,5 @@
 //! A definition that is changed in mid-run: what fails until then succeeds, in the same
-//! run and in the same process. The original's numbers: ten processed of ten.
+//! run and in the same process. ManifoldCF's numbers: ten processed of ten.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

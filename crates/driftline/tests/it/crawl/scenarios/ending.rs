@@ -1,4 +1,4 @@
-//! Runs that are aborted or whose process dies while they are cleaned up: the original
+//! Runs that are aborted or whose process dies while they are cleaned up: ManifoldCF
 //! could stay in such a state for ever.
 
 use std::collections::BTreeMap;

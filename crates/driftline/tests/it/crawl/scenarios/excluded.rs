@@ -1,5 +1,5 @@
-//! Documents that a job does not keep: for what they say, and for what they are. The
-//! original's scenario of a content exclusion rule.
+//! Documents that a job does not keep: for what they say, and for what they are. It is
+//! ManifoldCF's scenario of a content exclusion rule.
 
 use super::super::Home;
 use super::{ends_well, listed, told, web_job, work};

@@ -1,4 +1,4 @@
-//! Feeds and the articles they announce: the original's numbers, and what a feed hands its
+//! Feeds and the articles they announce: ManifoldCF's numbers, and what a feed hands its
 //! articles when that is added, changed or taken away.
 
 use super::super::Home;

@@ -1,4 +1,4 @@
-//! Jobs that go a number of hops from their seeds: the original's two scenarios with its
+//! Jobs that go a number of hops from their seeds: ManifoldCF's two scenarios with its
 //! numbers, and links that come and go.
 
 use super::super::Home;

@@ -1,5 +1,5 @@
 //! A site that wants to know who asks: by a form, with sessions that end, and by name and
-//! password. The original's number: a hundred pages behind a login, and the one that leads
+//! password. ManifoldCF's number: a hundred pages behind a login, and the one that leads
 //! to them.
 
 use super::super::Home;

@@ -1,4 +1,4 @@
-//! A database that fails again and again while feeds are crawled: the original's numbers
+//! A database that fails again and again while feeds are crawled: ManifoldCF's numbers
 //! come out all the same, and everything that is stored is whole.
 //!
 //! It fails as databases do: PostgreSQL ends sessions in the middle of their work, and

@@ -212,7 +212,7 @@ fn an_older_run_takes_nothing_back() {
     });
 }
 
-/// Defect 4: the original makes seeds of what are seeds already, and of nothing else.
+/// Defect 4: ManifoldCF makes seeds of what are seeds already, and of nothing else.
 #[test]
 fn what_was_found_by_a_link_is_a_seed_when_it_is_named_as_one_and_stays_it() {
     both_databases(|db| {

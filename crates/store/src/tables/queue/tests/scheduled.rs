@@ -52,7 +52,7 @@ fn what_waits_for_its_end_expires_unless_a_later_run_takes_it_before() {
     });
 }
 
-/// The original gives it the time of its next look, or none.
+/// ManifoldCF gives it the time of its next look, or none.
 #[test]
 fn a_rescan_asked_for_while_active_is_not_lost() {
     both_databases(|db| {
