@@ -20,6 +20,8 @@ mod mistakes;
 mod reports;
 mod secrets;
 
+pub use generated::listed as listed_commands;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

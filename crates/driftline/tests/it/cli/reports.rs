@@ -15,13 +15,6 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-#[track_caller]
-fn assert_keys(value: &Value, expected: &[&str]) {
-    let mut found: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
-    found.sort_unstable();
-    assert_eq!(found, expected);
-}
-
 fn activity(number: i64, start_ms: i64) -> Activity {
     let result = if number % 10 == 0 { "404" } else { "200" };
     Activity {
@@ -58,36 +51,17 @@ fn with_history(count: i64) -> Place {
 }
 
 #[test]
-fn every_report_answers_with_stable_keys() {
+fn every_report_answers_with_its_numbers() {
     let place = with_history(50);
     let answer = |args: &[&str]| {
         let answer = parsed(&place.succeeds(&[&["report"], args, &["--json"]].concat()));
-        assert_keys(
-            &answer,
-            &[
-                "connection",
-                "next",
-                "outages",
-                "previous",
-                "report",
-                "rows",
-                "since_ms",
-                "until_ms",
-                "walked",
-            ],
-        );
         assert_eq!(answer["report"], args[0]);
         answer
     };
     let history = answer(&["history"]);
     assert_eq!((history["rows"].as_array().unwrap().len(), &history["walked"]), (20, &20.into()));
-    assert_keys(
-        &history["rows"][0],
-        &["activity", "bytes", "description", "identifier", "job", "result", "start_ms", "time_ms"],
-    );
     assert_eq!(history["rows"][0]["identifier"], "http://h2.example/50", "the newest");
     let activity = answer(&["activity", "--window", "10s"]);
-    assert_keys(&activity["rows"][0], &["activities", "class", "end_ms", "per_minute", "start_ms"]);
     assert_eq!(activity["rows"][0]["activities"], 10);
     assert_eq!(activity["rows"][0]["per_minute"], 60.0);
     let bandwidth = answer(&["bandwidth", "--window", "10s"]);
