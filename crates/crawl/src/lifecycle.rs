@@ -239,7 +239,7 @@ fn delete(next: &mut State) -> Result<(), Refused> {
 
 fn pause(next: &mut State) -> Result<(), Refused> {
     if next.phase != Phase::Active || next.paused || next.resuming {
-        return refuse(next, "only one that runs or waits for its window can be paused");
+        return refuse(next, "only one that is running or waiting for its window can be paused");
     }
     next.paused = true;
     // One that waits for its window has stopped already, or is about to.
@@ -264,7 +264,7 @@ fn abort(next: &mut State, restart: Restart) -> Result<(), Refused> {
         Phase::ReadyForStartup => {}
         Phase::StartingUp => next.aborted_from = Some(AbortedFrom::StartingUp),
         Phase::Active if next.resuming => {
-            return refuse(next, "it is about to go on; it can be aborted in a moment");
+            return refuse(next, "it is about to resume; it can be aborted in a moment");
         }
         Phase::Active => {}
         Phase::ShuttingDown if restart == Restart::None => {
@@ -281,7 +281,7 @@ fn abort(next: &mut State, restart: Restart) -> Result<(), Refused> {
 
 fn restart(next: &mut State, minimal: bool) -> Result<(), Refused> {
     match next.phase {
-        Phase::Inactive => return refuse(next, "there is nothing to restart: start it"),
+        Phase::Inactive => return refuse(next, "it is not running: start it"),
         Phase::ShuttingDown => {
             return refuse(next, "it is cleaning up; abort it and start it again");
         }

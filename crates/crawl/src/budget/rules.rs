@@ -242,34 +242,36 @@ impl Closed {
     /// The reason in words, for `why` and `hosts`.
     pub fn explain(&self) -> String {
         let Closed { pattern, rule, documents, outside, bytes } = self;
-        let was = format!("it looks endless: {documents} pages like {pattern} were fetched");
+        let was =
+            format!("it looks like a crawler trap: {documents} pages like {pattern} were fetched");
         match rule {
-            Rule::Stale => format!("{was}, and nearly all of the last ones said nothing new"),
+            Rule::Stale => format!("{was}, and nearly all of the last ones had nothing new"),
             Rule::Alike => format!(
                 "{was}, nearly all of the last ones differ in a few words only, and such a page \
-                 names it"
+                 links to it"
             ),
             Rule::Deep => format!(
                 "{was}, many of them far from every seed, nearly all of the last ones differ in a \
-                 few words only, and such a page names it"
+                 few words only, and such a page links to it"
             ),
-            Rule::Combinations => format!("{was}, which combine a few parameters in ever new ways"),
+            Rule::Combinations => format!("{was}, which only combine a few parameters in new ways"),
             Rule::Suspects => {
-                format!("{was}, too many of them said nothing new, and such a page names it")
+                format!("{was}, too many of them had nothing new, and such a page links to it")
             }
             Rule::StaleHosts => format!(
-                "{was} on very many hosts, and nearly all of the last hosts began with nothing new"
+                "{was} on very many hosts, and nearly all of the last hosts started with nothing \
+                 new"
             ),
             Rule::Hosts => format!("{was} on more hosts than a crawl follows under one domain"),
             Rule::Lists => {
-                format!("{was} or queued, and indexes of sitemaps go on naming more")
+                format!("{was} or queued, and sitemap indexes keep listing more")
             }
             Rule::ListDepth => format!(
-                "indexes of sitemaps name further indexes, more than {INDEX_DEPTH_MAX} in a row: \
-                 {documents} lists like {pattern} were not followed"
+                "sitemap indexes are nested more than {INDEX_DEPTH_MAX} deep: {documents} lists \
+                 like {pattern} were not followed"
             ),
             Rule::ListBytes => format!(
-                "{was}, and with {} they are larger than the sitemaps of a host may be together",
+                "{was}, and with {} they exceed the limit for the sitemaps of a host",
                 human_bytes(*bytes)
             ),
             Rule::Unlinked => format!(

@@ -59,7 +59,7 @@ const PLAIN: [Reason; 36] = [
 /// The sentence of a stored code; `None` for one that no reason has.
 pub fn of(code: &str) -> Option<String> {
     match code {
-        "port" => Some("its port is not one where web pages are fetched".to_owned()),
+        "port" => Some("its port is not allowed for web pages".to_owned()),
         "address" => Some("the address is not on the public internet".to_owned()),
         _ => match code.strip_prefix("http-").and_then(|status| status.parse().ok()) {
             Some(status) => Some(Reason::Status(status).to_string()),

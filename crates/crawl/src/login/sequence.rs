@@ -102,7 +102,7 @@ impl Login {
             };
             if next.is_form && filled.contains(&next.page) {
                 return Err(format!(
-                    "at {shown}: the form comes again after it was sent; the name or the \
+                    "at {shown}: the form appears again after it was submitted; the name or the \
                      password may be wrong"
                 ));
             }
@@ -143,9 +143,11 @@ async fn check_robots(
         )),
         Verdict::Refused(reason) => Err(format!("at {shown}: {reason}")),
         Verdict::Closed { why, .. } => {
-            Err(format!("at {shown}: the robots.txt of its host cannot be had: {why}"))
+            Err(format!("at {shown}: the robots.txt of its host could not be fetched: {why}"))
         }
-        Verdict::Unknown => Err(format!("at {shown}: the robots.txt of its host cannot be had")),
+        Verdict::Unknown => {
+            Err(format!("at {shown}: the robots.txt of its host could not be fetched"))
+        }
     }
 }
 

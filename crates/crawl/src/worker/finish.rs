@@ -130,7 +130,7 @@ fn settle(
             check_ms: check_ms.max(at.not_before_ms),
             failcount: entry.failcount,
             failtime: entry.failtime,
-            reason: Reason::new("gone", Some("it is missing; a second look will confirm that")),
+            reason: Reason::new("gone", Some("it is missing; a second request will confirm that")),
         },
         None => to,
     };

@@ -86,7 +86,7 @@ fn both_crawls_find_what_was_foretold_and_a_kept_directory_is_whole() {
     let status = said(&run(&temporary, &["status", "--data", data]));
     assert!(status.contains("not in use") && status.contains("demo: run 2 ended"), "{status}");
     let verified = said(&run(&temporary, &["verify", "--data", data]));
-    assert!(verified.contains("all is as it was"), "{verified}");
+    assert!(verified.contains("no errors"), "{verified}");
     let again = run(&temporary, &["demo", "--keep", data]);
     assert_eq!(again.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&again.stderr);
@@ -107,10 +107,14 @@ const VARYING: Varying = Varying {
 /// The story without the answers of `why`, whose lines are broken where their times end; screens of
 /// their own hold them.
 fn settled(story: &str) -> String {
-    let (before, asked) = story.split_once("\nEvery URL can be asked about\n").unwrap();
+    let (before, asked) =
+        story.split_once("\n`driftline why` explains the state of any URL\n").unwrap();
     let (asked, after) = asked.split_once("\n\n").unwrap();
     let questions: Vec<&str> = asked.lines().filter(|line| line.starts_with("  $ ")).collect();
-    format!("{before}\nEvery URL can be asked about\n{}\n\n{after}", questions.join("\n"))
+    format!(
+        "{before}\n`driftline why` explains the state of any URL\n{}\n\n{after}",
+        questions.join("\n")
+    )
 }
 
 #[test]

@@ -29,4 +29,4 @@ impl Output for Null {
 
 /// The connector.
 pub const CONNECTOR: Connector =
-    base(Kind::Output, "null", "takes documents and keeps nothing, to try a job or to measure one");
+    base(Kind::Output, "null", "accepts documents and discards them, to test or measure a job");

@@ -89,7 +89,7 @@ const REMOVALS: &[&str] = &["message", "delete"];
 const SETTINGS: &[Setting] = &[
     Setting {
         name: "url",
-        about: "the address; {uri} and {id} stand for the document's URI and a hash of it",
+        about: "the URL; {uri} and {id} stand for the document's URI and a hash of it",
         example: "http://localhost:8080/documents",
         default: None,
         kind: SettingKind::Text,
@@ -127,7 +127,7 @@ pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["method", "batch", "removal", "timeout_ms"],
     check_config: |text| written(&WebhookConfig::parse(text)?),
-    ..base(Kind::Output, "webhook", "documents as JSON messages to an address")
+    ..base(Kind::Output, "webhook", "documents as JSON messages to a URL")
 };
 
 #[cfg(test)]

@@ -97,5 +97,5 @@ pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["events", "timeout_ms"],
     check_config: |text| written(&WebhookConfig::parse(text)?),
-    ..base(Kind::Notification, "webhook", "what became of a job, as a JSON message to an address")
+    ..base(Kind::Notification, "webhook", "the outcome of jobs, as a JSON message to a URL")
 };

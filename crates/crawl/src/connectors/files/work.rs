@@ -180,7 +180,7 @@ impl Repository for Files {
             return Some(("scope", "it is under none of the job's roots".to_owned()));
         }
         if self.exclude.is_match(docid) {
-            return Some(("scope", "an expression of exclude matches it".to_owned()));
+            return Some(("scope", "it matches an exclude expression".to_owned()));
         }
         None
     }

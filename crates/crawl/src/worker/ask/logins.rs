@@ -156,7 +156,7 @@ impl Worker {
         let (session, failed) = match walked.outcome {
             Ok(session) => (Arc::new(session), None),
             Err(why) => {
-                let why = format!("logging in has failed {why}");
+                let why = format!("the login failed {why}");
                 self.deps.progress.troubled(job.run_key(), CODE, &task.document);
                 (before.unwrap_or_else(|| Arc::new(Session::new(0))), Some((ended_ms, why)))
             }

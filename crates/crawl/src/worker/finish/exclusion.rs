@@ -87,7 +87,7 @@ pub(super) fn exclude_content(
         start_ms: at.now_ms,
         end_ms: at.now_ms,
     });
-    let detail = format!("what it says matches --exclude-content {expression:?}");
+    let detail = format!("its content matches --exclude-content {expression:?}");
     let to = Settlement::Cut(Reason::new(EXCLUDED_CONTENT, Some(&detail)));
     let seen = Seen::Forbidden { code: EXCLUDED_CONTENT, reason: RemoveReason::OutOfScope };
     settle(at, batch, job, claimed, Look { seen, to, status })

@@ -172,11 +172,11 @@ pub(crate) fn given_up(
     }
     let (code, detail) = match why {
         LeftAlone::Throttle(throttle) => {
-            (THROTTLED, format!("throttle {throttle:?} of its connection allows it no documents"))
+            (THROTTLED, format!("throttle {throttle:?} of its connection allows no documents"))
         }
         LeftAlone::Because(why) => (GIVEN_UP, format!("{why}; the run does not wait that long")),
         LeftAlone::Unknown => {
-            (GIVEN_UP, "its host was left alone for longer than the run waits".to_owned())
+            (GIVEN_UP, "its host was blocked for longer than the run waits".to_owned())
         }
     };
     let reason = Reason::new(code, Some(&detail));

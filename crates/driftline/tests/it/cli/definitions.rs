@@ -65,7 +65,7 @@ fn define(run: &dyn Fn(&[&str]) -> Output) {
     assert_trouble(&run(&["authgroup", "delete", "staff"]), &["repository connection intranet"]);
 
     assert_eq!(says(&["connector", "deregister", "null"]), "output connector null: deregistered\n");
-    assert!(says(&["connector", "deregister", "null"]).contains("so already"));
+    assert!(says(&["connector", "deregister", "null"]).contains("already as requested"));
     assert_trouble(
         &run(&["connection", "create", "void", "--connector", "null"]),
         &["driftline connector register null --kind output"],
@@ -167,7 +167,7 @@ fn definitions_go_out_and_come_in_and_a_dry_run_only_tells() {
     std::fs::write(&file, DOCUMENT).unwrap();
     let dry = place.succeeds(&["import", text(&file), "--dry-run"]);
     assert!(dry.contains("job docs: new\n") && dry.contains("nothing was changed"), "{dry}");
-    assert_eq!(place.succeeds(&["connection", "list"]).lines().count(), 1, "there is none");
+    assert_eq!(place.succeeds(&["connection", "list"]).lines().count(), 1, "none defined");
     let done = parsed(&place.succeeds(&["import", text(&file), "--json"]));
     assert_eq!((&done["applied"], done["changes"].as_array().unwrap().len()), (&true.into(), 3));
     assert!(place.succeeds(&["import", text(&file)]).contains("nothing changes"));
@@ -175,7 +175,10 @@ fn definitions_go_out_and_come_in_and_a_dry_run_only_tells() {
     let exported = place.path("out.toml");
     let told = place.succeeds(&["export", "-o", text(&exported)]);
     assert!(told.contains("2 connections and 1 jobs"), "{told}");
-    assert_trouble(&place.run(&["export", "-o", text(&exported)]), &["out.toml", "not there yet"]);
+    assert_trouble(
+        &place.run(&["export", "-o", text(&exported)]),
+        &["out.toml", "does not exist yet"],
+    );
     let other = made();
     other.succeeds(&["import", text(&exported)]);
     for format in ["toml", "json"] {

@@ -79,7 +79,7 @@ fn the_commands_that_go_on_and_back_work() {
     let place = with_history(50);
     let first = place.succeeds(&["report", "history", "--limit", "2", "--match", "h1"]);
     let follow = |said: &str, word: &str| {
-        let (_, command) = said.split_once(&format!("{word} with: driftline ")).unwrap();
+        let (_, command) = said.split_once(&format!("{word}: driftline ")).unwrap();
         let command = command.lines().next().unwrap();
         super::said(
             &std::process::Command::new("sh")
@@ -96,10 +96,10 @@ fn the_commands_that_go_on_and_back_work() {
         said.lines().filter(is_row).map(url).collect()
     };
     assert_eq!(urls(&first), ["h1.example/49", "h1.example/46"]);
-    assert!(!first.contains("go back"), "{first}");
-    let second = follow(&first, "go on");
+    assert!(!first.contains("previous page"), "{first}");
+    let second = follow(&first, "next page");
     assert_eq!(urls(&second), ["h1.example/43", "h1.example/40"]);
-    assert_eq!(urls(&follow(&second, "go back")), urls(&first));
+    assert_eq!(urls(&follow(&second, "previous page")), urls(&first));
 }
 
 #[test]
@@ -144,12 +144,12 @@ fn what_cannot_be_asked_is_said_with_what_can() {
 fn a_history_is_cleared_and_nothing_else() {
     let place = with_history(2_500);
     let cleared = place.succeeds(&["connection", "clear-history", "web"]);
-    assert_eq!(cleared, "repository connection web: 2500 activities forgotten\n");
+    assert_eq!(cleared, "repository connection web: 2500 activities deleted\n");
     let left = "SELECT 'x' FROM history UNION ALL SELECT 'y' FROM history_counts";
     assert_eq!(place.texts(left), Vec::<String>::new());
     assert_eq!(place.texts("SELECT name FROM job_definitions"), ["site"]);
     let again = place.succeeds(&["connection", "clear-history", "web"]);
-    assert_eq!(again, "nothing has changed: it has no history\n");
+    assert_eq!(again, "nothing changed: it has no history\n");
     let refused = place.run(&["connection", "clear-history", "nowhere"]);
     assert_trouble(&refused, &["no repository connection named nowhere"]);
     assert!(place.succeeds(&["connection", "show", "web"]).contains("history is kept for 90 days"));
@@ -174,7 +174,7 @@ fn every_command_of_the_guide_to_reports_runs() {
         "previously processed",
         "(all)",
         "history is kept for 30 days",
-        "activities forgotten",
+        "activities deleted",
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }

@@ -23,7 +23,7 @@ const OF_MACHINE: [&str; 13] = [
     "name servers",
     "user",
     "document reader",
-    "reader walls",
+    "reader sandbox",
     "permissions",
     "disk space",
     "inodes",

@@ -27,7 +27,7 @@ fn every_help_is_as_it_was_written() {
     hold("help", &own);
     let names = listed_commands(&own);
     for name in &names {
-        hold(&format!("help-{name}"), &all_below(&[name.clone()]));
+        hold(&format!("help-{name}"), &all_below(std::slice::from_ref(name)));
     }
     for entry in std::fs::read_dir(SNAPSHOTS).unwrap() {
         let file = entry.unwrap().file_name().into_string().unwrap();

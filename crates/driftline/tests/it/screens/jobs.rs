@@ -49,7 +49,7 @@ fn what_is_done_with_a_job() {
 fn documents() {
     let copy = Copy::new();
     // The order of documents that are as far from the seeds is that of their commits.
-    let texts = &[(r"\b\d+ documents looked at", "[n] documents looked at")];
+    let texts = &[(r"\b\d+ documents checked", "[n] documents checked")];
     Screens::of(&copy.data())
         .varying(Varying { texts, fields: &["walked"] })
         .sorted(&["documents", "--limit", "200"])
@@ -94,7 +94,7 @@ fn hosts() {
 #[test]
 fn reports() {
     let copy = Copy::new();
-    let texts = &[(r"\b\d+ activities looked at", "[n] activities looked at")];
+    let texts = &[(r"\b\d+ activities read", "[n] activities read")];
     Screens::of(&copy.data())
         .varying(Varying { texts, fields: &["walked"] })
         .text(&["report", "history", "--match", "www.tides.example:8017/m", "--limit", "3"])

@@ -96,7 +96,7 @@ struct Teller {
 
 impl Teller {
     fn tell_until(mut self, stopped: &Receiver<()>) {
-        self.audience.tell("working on all jobs; Ctrl-C ends it in good order");
+        self.audience.tell("working on all jobs; press Ctrl-C to stop");
         for drawing in 0_u64.. {
             if drawing.is_multiple_of(DRAWINGS_A_LOOK) {
                 self.look();

@@ -307,7 +307,7 @@ fn seed_cut(world: &World<'_>) -> Result<()> {
     world.settle(
         &url("cal/2031"),
         RUN,
-        cut("budget", Some("it looks endless: 500 pages like it")),
+        cut("budget", Some("it looks like a crawler trap: 500 pages like it")),
     )?;
     world.add(SITE, &url("cal/2032"), Some("budget"), 1)?;
     world.add(SITE, &url("maze/x1"), Some("budget"), 1)?;
@@ -455,15 +455,15 @@ const CASES: &[Case] = &[
     ("hops", None, Cause::Hops, "more than 3 links"),
     ("a/a/a/a", Some("site"), Cause::Trap, "repeats itself"),
     ("trap", None, Cause::Trap, "500 pages of /trap/*"),
-    ("cal/2031", None, Cause::Trap, "because it looks endless: 500 pages like it."),
+    ("cal/2031", None, Cause::Trap, "because it looks like a crawler trap: 500 pages like it."),
     ("cal/2032", None, Cause::Trap, "640 pages like site.example/cal/# were fetched"),
     ("maze/x1", None, Cause::Trap, "too many pages like it"),
     ("index/2", None, Cause::Trap, "<sitemaps read> were fetched, and with 2.0 GB"),
-    ("index/5", None, Cause::Trap, "more than 3 in a row: 640 lists"),
+    ("index/5", None, Cause::Trap, "more than 3 deep: 640 lists"),
     (MANY, None, Cause::Trap, "link to it 3 times: it may have host_pages"),
     ("unseen", Some("site"), Cause::Unseen, "no page, sitemap or seed"),
-    ("limit", None, Cause::Limit, "at most 5 documents"),
-    ("lifted", None, Cause::Lifted, "today's settings let it in"),
+    ("limit", None, Cause::Limit, "limited to 5 documents"),
+    ("lifted", None, Cause::Lifted, "the current settings allow it"),
     (
         "forbidden",
         None,
@@ -471,39 +471,44 @@ const CASES: &[Case] = &[
         "Line 2 of its robots.txt forbids it: \"Disallow: /forbidden\"",
     ),
     ("http://closed.site.example/", None, Cause::RobotsUnreachable, "status 503"),
-    ("robots-wait", None, Cause::RobotsUnreachable, "nothing of the host"),
-    ("redirects", None, Cause::Redirects, "Too many redirects"),
+    ("robots-wait", None, Cause::RobotsUnreachable, "nothing on the host"),
+    ("redirects", None, Cause::Redirects, "too many redirects"),
     ("noindex", None, Cause::Noindex, "noindex"),
     ("nofollow", None, Cause::Nofollow, "nofollow"),
     ("cut", None, Cause::Cut, "it is Tuesday"),
-    ("retry", None, Cause::Retry, "status 503. It is tried again in 59 min (2 tries left)"),
+    ("retry", None, Cause::Retry, "status 503. It is retried in 59 min (2 tries left)"),
     ("confirming", None, Cause::Confirming, "Until then it is kept"),
-    ("scheduled", None, Cause::Scheduled, "looked at again in 59 min"),
-    ("ready", None, Cause::Ready, "comes in its turn"),
-    ("http://slow.site.example/", None, Cause::HostDelay, "asked again in 59 min"),
+    ("scheduled", None, Cause::Scheduled, "checked again in 59 min"),
+    ("ready", None, Cause::Ready, "is queued"),
+    ("http://slow.site.example/", None, Cause::HostDelay, "slow.site.example is in 59 min"),
     ("http://blocked.site.example/", None, Cause::HostBlocked, "could not be resolved"),
     ("http://stopped.site.example/", None, Cause::Throttled, "\"^stopped\" of connection web"),
-    ("http://stopped.site.example/left", None, Cause::Throttled, "allows it no documents"),
-    ("http://idle.example/x", None, Cause::NoCrawl, "nobody crawls"),
+    ("http://stopped.site.example/left", None, Cause::Throttled, "allows no documents"),
+    ("http://idle.example/x", None, Cause::NoCrawl, "no process is crawling"),
     ("event", None, Cause::Event, "\"login\""),
     ("active", None, Cause::Active, "fetched by crawler-1"),
     ("stale", None, Cause::Stale, "lost its lease"),
     ("failed", None, Cause::Failed, "status 500"),
     ("refused", None, Cause::Refused, "not on the public internet"),
     ("insecure", None, Cause::Insecure, "has expired"),
-    ("gone", None, Cause::Gone, "no such page"),
+    ("gone", None, Cause::Gone, "does not exist"),
     ("stored", None, Cause::Stored, "last fetched 1 h ago, in run 2"),
-    ("unread", None, Cause::Unread, "its text is not known: it is locked with a password"),
+    (
+        "unread",
+        None,
+        Cause::Unread,
+        "its text could not be extracted: it is protected by a password",
+    ),
     ("unchanged", None, Cause::Unchanged, "found it unchanged"),
-    ("recheck", None, Cause::Recheck, "in run 1; run 2 is under way"),
+    ("recheck", None, Cause::Recheck, "in run 1; run 2 is in progress"),
     ("copy", None, Cause::Duplicate, "copy of http://site.example/stored"),
-    ("moved", None, Cause::Redirect, "over 2 redirects to http://site.example/stored"),
-    ("led-away", None, Cause::Redirect, "outside its scope"),
-    ("circle", None, Cause::RedirectLoop, "circle: http://site.example/circle -> http"),
+    ("moved", None, Cause::Redirect, "through 2 redirects to http://site.example/stored"),
+    ("led-away", None, Cause::Redirect, "outside the job's scope"),
+    ("circle", None, Cause::RedirectLoop, "loop: http://site.example/circle -> http"),
     ("a-to-b", None, Cause::RedirectLoop, "/a-to-b -> http://site.example/b-to-a -> http"),
-    ("removed", None, Cause::Removed, "no such page any more"),
-    ("forgotten", Some("site"), Cause::Removed, "no page leads to it"),
-    ("done", None, Cause::Done, "nothing of it is stored"),
+    ("removed", None, Cause::Removed, "no longer exists"),
+    ("forgotten", Some("site"), Cause::Removed, "no page links to it"),
+    ("done", None, Cause::Done, "nothing is stored for it"),
 ];
 
 #[test]
@@ -537,7 +542,7 @@ fn every_cause_is_answered_by_its_code_and_its_words() {
             "400, and 100 for each link"
         );
         let next = world.ask(&url("given-up"), None)["next"].clone();
-        assert_eq!(next, "Run 2 is under way and will look at it again.");
+        assert_eq!(next, "Run 2 is in progress and will check it again.");
         let untold: Vec<_> = Cause::ALL.iter().filter(|cause| !seen.contains(cause)).collect();
         assert!(untold.is_empty(), "no case leads to {untold:?}");
         Ok(())
