@@ -297,8 +297,8 @@ fn empty_list(documents: i64) -> Error {
     Error::Unavailable {
         what: "the list of documents".to_owned(),
         reason: format!(
-            "it came back empty, though the job has {documents}; they stay (if all of them are \
-             really gone, delete the job)"
+            "it returned no documents, but the job has {documents}; they are kept (if all of them \
+             are really gone, delete the job)"
         ),
     }
 }

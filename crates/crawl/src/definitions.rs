@@ -147,10 +147,10 @@ pub enum BadSpec {
     #[error("{name} is {value}, but must be from {least} to {most}")]
     Range { name: &'static str, value: i64, least: i64, most: i64 },
     /// A seed is not a canonical URL.
-    #[error("seed {0:?} is not a web address: {1}")]
+    #[error("seed {0:?} is not a valid URL: {1}")]
     Seed(String, page::url::UrlRefusal),
     /// The agent's name or contact cannot be sent.
-    #[error("{0} must be given in plain characters, so that a site's owner knows who crawls")]
+    #[error("{0} must be set, in printable ASCII characters, so that site owners know who crawls")]
     Agent(&'static str),
     /// An expression cannot be used.
     #[error(transparent)]

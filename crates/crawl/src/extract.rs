@@ -44,14 +44,14 @@ pub struct Unread {
 
 /// Every code, with words for when its sentence is not at hand.
 pub const CODES: [(&str, &str); 9] = [
-    ("unread-kind", "documents of its kind are not read"),
-    ("unread-locked", "it is locked with a password"),
+    ("unread-kind", "documents of its type are not supported"),
+    ("unread-locked", "it is protected by a password"),
     ("unread-long", "it is too long"),
     ("unread-broken", "it is damaged, or not what it is said to be"),
     ("unread-time", "reading it takes too long"),
     ("unread-memory", "reading it takes too much memory"),
     ("unread-crash", "its reader failed on it"),
-    ("unread-forbidden", "its reader asked for more than reading needs, and was stopped"),
+    ("unread-forbidden", "its reader made a forbidden system call and was stopped"),
     ("unread-program", "its reader could not be started"),
 ];
 
@@ -136,7 +136,7 @@ pub struct ExtractNotes {
 impl ExtractNotes {
     /// A sentence for the history.
     pub fn sentence(&self) -> Option<String> {
-        self.unread.as_ref().map(|it| format!("its text is not known: {}", it.detail))
+        self.unread.as_ref().map(|it| format!("its text could not be extracted: {}", it.detail))
     }
 
     /// A word for the tables.

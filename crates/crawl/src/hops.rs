@@ -60,7 +60,7 @@ impl HopRules {
             .zip(distances)
             .filter(|((_, most), distance)| distance.is_within(**most) == Some(false));
         let ((kind, most), _) = failing.next()?;
-        Some(format!("it is more than {most} links from every seed (of the kind {kind:?})"))
+        Some(format!("it is more than {most} links from every seed (of type {kind:?})"))
     }
 
     /// Which of some documents of a part are too far, each with why.

@@ -249,7 +249,7 @@ fn delete(next: &mut JobState) -> Result<(), EventRefusal> {
 
 fn pause(next: &mut JobState) -> Result<(), EventRefusal> {
     if next.phase != Phase::Active || next.paused || next.resuming {
-        return refuse(next, "only one that runs or waits for its window can be paused");
+        return refuse(next, "only one that is running or waiting for its window can be paused");
     }
     next.paused = true;
     // One that waits for its window has stopped already, or is about to.
@@ -274,7 +274,7 @@ fn abort(next: &mut JobState, restart: Restart) -> Result<(), EventRefusal> {
         Phase::ReadyForStartup => {}
         Phase::StartingUp => next.aborted_from = Some(AbortedFrom::StartingUp),
         Phase::Active if next.resuming => {
-            return refuse(next, "it is about to go on; it can be aborted in a moment");
+            return refuse(next, "it is about to resume; it can be aborted in a moment");
         }
         Phase::Active => {}
         Phase::ShuttingDown if restart == Restart::None => {
@@ -291,7 +291,7 @@ fn abort(next: &mut JobState, restart: Restart) -> Result<(), EventRefusal> {
 
 fn restart(next: &mut JobState, minimal: bool) -> Result<(), EventRefusal> {
     match next.phase {
-        Phase::Inactive => return refuse(next, "there is nothing to restart: start it"),
+        Phase::Inactive => return refuse(next, "it is not running: start it"),
         Phase::ShuttingDown => {
             return refuse(next, "it is cleaning up; abort it and start it again");
         }

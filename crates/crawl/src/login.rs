@@ -144,10 +144,14 @@ impl Login {
             fields.push((name.to_owned(), value.to_owned()));
         }
         match (&config.password, config.password_field.as_str()) {
-            (Some(_), "") => return Err("login.password_field: which field takes it?".into()),
+            (Some(_), "") => {
+                return Err("login.password_field: name the form field for the password".into());
+            }
             (Some(password), field) => fields.push((field.to_owned(), password.clone())),
             (None, "") => {}
-            (None, _) => return Err("login.password: the field has nothing to take".into()),
+            (None, _) => {
+                return Err("login.password: give the password for login.password_field".into());
+            }
         }
         let text = serde_json::to_string(config).map_err(|error| error.to_string())?;
         let hash = fingerprint::content_hash(text.as_bytes());
@@ -267,9 +271,8 @@ impl LoginPage {
             return Err(error("is not KIND URLS MATCH [TARGET]"));
         };
         let target = words.next().map(|target| page::url::canonical(target, &Policy::NOTHING));
-        let target = target
-            .transpose()
-            .map_err(|why| error(&format!("has a target that is none: {why}")))?;
+        let target =
+            target.transpose().map_err(|why| error(&format!("has an invalid target: {why}")))?;
         if words.next().is_some() {
             return Err(error("has more than four words; write \\s for a space in MATCH"));
         }
@@ -308,7 +311,7 @@ fn expression(name: &str, text: &str) -> Result<Regex, String> {
     RegexBuilder::new(text)
         .size_limit(PATTERN_BYTES_MAX)
         .build()
-        .map_err(|error| format!("{name}: {text:?} is no expression: {error}"))
+        .map_err(|error| format!("{name}: {text:?} is not a valid regular expression: {error}"))
 }
 
 /// An expression that says where a password goes, and so names the site from the front.

@@ -21,7 +21,7 @@ const BYTES_MAX: usize = 64 << 20;
 
 /// How the words begin that a document waits with while robots.txt cannot be had; why
 /// follows.
-pub const CANNOT_BE_HAD: &str = "the robots.txt of its host cannot be had: ";
+pub const CANNOT_BE_HAD: &str = "the robots.txt of its host could not be fetched: ";
 
 /// What robots.txt says of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]

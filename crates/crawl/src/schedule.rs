@@ -42,17 +42,18 @@ pub enum BadSchedule {
         most: i64,
     },
     /// A list without values.
-    #[error("{0} has no value; leave it out, or write {0}=* for any")]
+    #[error("{0} has no value; omit it, or write {0}=* for any")]
     Empty(&'static str),
     /// No such time zone.
     #[error("there is no time zone {0:?}; a name is such as Europe/Berlin or UTC")]
     Zone(String),
     /// A window of no length, or of a senseless one.
-    #[error("a window must be longer than nothing and at most 3660d, not {0} ms")]
+    #[error("a window must be longer than zero and at most 3660d, not {0} ms")]
     Window(i64),
     /// Runs that are repeated in a window that there is not.
     #[error(
-        "repeat is how long after a run another one starts in the same window; say window, too"
+        "repeat is the time after a run until another one starts in the same window; give window \
+         too"
     )]
     Repeat,
     /// No year has such a day.
@@ -68,7 +69,7 @@ pub enum BadSchedule {
     #[error("{0:?} is not understood; a schedule is such as {example:?}", example = text::EXAMPLE)]
     Word(String),
     /// Something is said twice.
-    #[error("{0} is said twice; write all values with commas between them")]
+    #[error("{0} is given twice; write all values separated by commas")]
     Twice(&'static str),
     /// A value that is none.
     #[error("{field} has {value:?}, which is not {expected}")]

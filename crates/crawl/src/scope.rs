@@ -70,7 +70,9 @@ impl ScopeRules {
         match self.media_types.iter().find(|text| !is_one(text)) {
             Some(text) => Err(BadRule {
                 what: "--media-type",
-                reason: format!("{text:?} is none; write one such as text/html or text/*"),
+                reason: format!(
+                    "{text:?} is not a media type; write one such as text/html or text/*"
+                ),
             }),
             None => Ok(()),
         }

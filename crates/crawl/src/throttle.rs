@@ -15,7 +15,7 @@ const INTERVAL_US_MAX: f64 = 3.2e15;
 
 /// A throttle that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("throttle {expression:?} is no expression: {reason}")]
+#[error("throttle {expression:?} is not a valid regular expression: {reason}")]
 #[allow(missing_docs)]
 pub struct BadThrottle {
     pub expression: String,

@@ -37,7 +37,7 @@ pub fn named(kind: Option<ConnectionKind>, name: &str) -> anyhow::Result<&'stati
     })?;
     if let Some(second) = found.next() {
         refuse!(
-            "there are two connectors named {name}; say which with --kind {} or --kind {}",
+            "there are two connectors named {name}; choose one with --kind {} or --kind {}",
             first.kind.name(),
             second.kind.name()
         );

@@ -28,9 +28,9 @@ use store::tables::connections::{ConnectionKind, MAXCOUNT};
 use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
 
 /// What to do where secrets cannot be sealed.
-pub const NAME_A_KEY: &str = "name a file with a key with --secrets-key, which every process that \
-    works on the database must have; to make one: \
-    (umask 077; od -An -vtx1 -N32 /dev/urandom | tr -d ' \\n' >secrets.key)";
+pub const NAME_A_KEY: &str = "give a key file with --secrets-key, the same for every process that \
+     uses the database; to create one: (umask 077; od -An -vtx1 -N32 /dev/urandom | tr -d ' \\n' \
+     >secrets.key)";
 
 /// Everything that can be defined.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -50,10 +50,10 @@ const TRY_AGAIN: Duration = Duration::from_millis(100);
 pub struct Place {
     #[command(flatten)]
     data: Data,
-    /// A PostgreSQL database instead of a data directory
+    /// Use a PostgreSQL database instead of a data directory
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     database: Option<String>,
-    /// Where the database's objects are: file:///directory or s3://bucket/prefix
+    /// Location of the database's objects: file:///directory or s3://bucket/prefix
     #[arg(long, value_name = "PLACE", requires = "database")]
     objects: Option<String>,
     #[command(flatten)]
@@ -67,13 +67,14 @@ pub struct Place {
 /// How to reach a bucket.
 #[derive(ClapArgs)]
 pub struct S3 {
-    /// The address of an S3-compatible server, if it is not AWS
+    /// URL of an S3-compatible server other than AWS
     #[arg(long, value_name = "URL")]
     s3_endpoint: Option<String>,
-    /// The bucket's region
+    /// Region of the bucket
     #[arg(long, value_name = "NAME")]
     s3_region: Option<String>,
-    /// A file with two lines, the key's id and its secret; without it, the role of this machine
+    /// File with two lines, the access key id and the secret key; without it, the role of this
+    /// machine is used
     #[arg(long, value_name = "FILE")]
     s3_keys: Option<PathBuf>,
 }
@@ -141,7 +142,7 @@ impl Place {
         if let Location::Directory(path) = &location {
             ensure!(
                 path.is_dir(),
-                "there is no directory {}, where the objects should be; check --objects",
+                "there is no directory {} for the objects; check --objects",
                 shown(&path.display().to_string())
             );
         }
@@ -160,8 +161,8 @@ impl Place {
             (None, _) => Ok(Location::Directory(self.data.layout().objects())),
             (Some(_), Some(place)) => self.s3.location(place),
             (Some(_), None) => bail!(
-                "a database's objects are elsewhere; name the place with --objects, such as \
-                 --objects s3://bucket/prefix or --objects file:///directory"
+                "the objects of a database are stored outside it; give their location with \
+                 --objects, such as --objects s3://bucket/prefix or --objects file:///directory"
             ),
         }
     }
@@ -237,7 +238,7 @@ impl Place {
         if let Some(mode) = Layout::new(root).open_to_others() {
             let root = root.display();
             let words = format!(
-                "others can look into {root} (mode {mode:o}); close it with: chmod 700 {root}"
+                "other users can read {root} (mode {mode:o}); restrict it with: chmod 700 {root}"
             );
             stderr::notice("warn", &words);
         }
@@ -266,7 +267,7 @@ impl S3 {
 
 fn open_postgres(url: &str) -> anyhow::Result<Db> {
     Db::open_postgres(url).context(
-        "cannot open the database that --database names; it must run and have been created",
+        "cannot open the database given with --database; it must be running and must exist",
     )
 }
 

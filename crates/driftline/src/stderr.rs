@@ -55,7 +55,7 @@ impl Queue {
                 let facts = Map::from_iter([("lines".to_owned(), json!(left_out))]);
                 format!("{}\n", json_line::event("warn", "left-out", facts))
             }
-            false => format!("driftline: {left_out} lines were left out here\n"),
+            false => format!("driftline: {left_out} lines omitted\n"),
         }
     }
 
@@ -227,8 +227,7 @@ mod tests {
         let numbers: Vec<usize> = said.lines().filter_map(|line| line.parse().ok()).collect();
         assert!(numbers.is_sorted() && numbers.len() >= WAITING_MAX, "{}", numbers.len());
         let told = said.lines().filter_map(|line| {
-            let count =
-                line.strip_prefix("driftline: ")?.strip_suffix(" lines were left out here")?;
+            let count = line.strip_prefix("driftline: ")?.strip_suffix(" lines omitted")?;
             count.parse::<usize>().ok()
         });
         assert!(numbers.len() + told.sum::<usize>() >= many, "what was left out is counted");

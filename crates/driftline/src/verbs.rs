@@ -98,7 +98,7 @@ pub enum Opens {
 /// to another process, nor to a caller.
 const ROOMS: &[&[RegisteredVerb]] = &[
     &[
-        verb_at::<search::Search>("/api/v1/search", "Documents by their words"),
+        verb_at::<search::Search>("/api/v1/search", "Search the crawled documents"),
         verb::<doctor::Doctor>(),
     ],
     links::VERBS,

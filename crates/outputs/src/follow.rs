@@ -225,7 +225,7 @@ impl FollowerLoop {
                         let rest_ms = (REST_MS << failures.min(10)).min(REST_MS_MAX);
                         (failures, rests_until_ms) = (failures + 1, clock::now_ms() + rest_ms);
                         let title = cursors::title(self.consumer.role());
-                        (self.listener)(Some(format!("{title}: {error}; it is tried again")));
+                        (self.listener)(Some(format!("{title}: {error}; retrying")));
                     }
                 }
             }

@@ -63,13 +63,14 @@ impl Notice {
             (Occasion::SchedulePause, _) => {
                 format!("job {job}: run {run} waits for its next window")
             }
-            (Occasion::Restart, _) => format!("job {job}: run {run} was given up for another"),
+            (Occasion::Restart, _) => format!("job {job}: run {run} was aborted for a restart"),
             (Occasion::RemovalsHeld, _) => {
                 let leaving = self.documents.iter().filter(|it| it.0.starts_with(LEAVING));
                 let many: i64 = leaving.map(|it| it.1).sum();
                 format!(
-                    "job {job}: run {run} would remove {many} documents, more than it may unasked; \
-                     they stay until somebody decides: driftline job removals show {job}"
+                    "job {job}: run {run} would remove {many} documents, more than it may without \
+                     approval; they are kept until someone decides: driftline job removals show \
+                     {job}"
                 )
             }
         }
@@ -115,8 +116,8 @@ pub fn open(class: &str, config: &str) -> Result<Box<dyn Notification>, String> 
 /// On which occasions a connection is told.
 const EVENTS: ConfigField = ConfigField {
     name: "events",
-    about: "an occasion it is told on: end, error abort, manual abort, manual pause, schedule \
-            pause, restart or removals-held; without any, on all",
+    about: "an event to report: end, error abort, manual abort, manual pause, schedule pause, \
+         restart or removals-held; without any, all events",
     example: "error abort",
     default: Some(""),
     kind: SettingKind::List,

@@ -65,15 +65,15 @@ pub struct Extract {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum Unreadable {
     /// It is of a kind that is not read.
-    #[error("documents of its kind are not read")]
+    #[error("documents of its type are not supported")]
     Kind,
     /// A compound file, which is what Office wrote before 2007 and what locks newer ones.
     #[error(
-        "it is in the format of Office before 2007, or locked with a password; neither is read"
+        "it is in the format of Office before 2007, or protected by a password; neither is supported"
     )]
     Old,
     /// It needs a password.
-    #[error("it is locked with a password")]
+    #[error("it is protected by a password")]
     Locked,
     /// It has more bytes than are read.
     #[error("it is longer than {}", human_bytes_of(DOCUMENT_BYTES_MAX as u64))]

@@ -60,7 +60,7 @@ pub fn backup(
     let above = target.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
     if above.is_some_and(|above| above.starts_with(&root)) {
         return Err(Error::Refused(format!(
-            "{} is inside the data directory; name a place outside of it",
+            "{} is inside the data directory; choose a place outside it",
             target.display()
         )));
     }
@@ -170,7 +170,7 @@ impl UnfinishedDirectory {
         };
         if taken {
             return Err(Error::Refused(format!(
-                "{} is there already and not empty; name a new directory",
+                "{} already exists and is not empty; name a new directory",
                 target.display()
             )));
         }

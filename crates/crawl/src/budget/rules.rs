@@ -239,38 +239,40 @@ impl ClosedPattern {
     /// The reason in words, for `why` and `hosts`.
     pub fn explain(&self) -> String {
         let ClosedPattern { pattern, rule, documents, outside, bytes } = self;
-        let was = format!("it looks endless: {documents} pages like {pattern} were fetched");
+        let was =
+            format!("it looks like a crawler trap: {documents} pages like {pattern} were fetched");
         match rule {
-            BudgetRule::Stale => format!("{was}, and nearly all of the last ones said nothing new"),
+            BudgetRule::Stale => format!("{was}, and nearly all of the last ones had nothing new"),
             BudgetRule::Alike => format!(
                 "{was}, nearly all of the last ones differ in a few words only, and such a page \
-                 names it"
+                 links to it"
             ),
             BudgetRule::Deep => format!(
                 "{was}, many of them far from every seed, nearly all of the last ones differ in a \
-                 few words only, and such a page names it"
+                 few words only, and such a page links to it"
             ),
             BudgetRule::Combinations => {
-                format!("{was}, which combine a few parameters in ever new ways")
+                format!("{was}, which only combine a few parameters in new ways")
             }
             BudgetRule::Suspects => {
-                format!("{was}, too many of them said nothing new, and such a page names it")
+                format!("{was}, too many of them had nothing new, and such a page links to it")
             }
             BudgetRule::StaleHosts => format!(
-                "{was} on very many hosts, and nearly all of the last hosts began with nothing new"
+                "{was} on very many hosts, and nearly all of the last hosts started with nothing \
+                 new"
             ),
             BudgetRule::Hosts => {
                 format!("{was} on more hosts than a crawl follows under one domain")
             }
             BudgetRule::Lists => {
-                format!("{was} or queued, and indexes of sitemaps go on naming more")
+                format!("{was} or queued, and sitemap indexes keep listing more")
             }
             BudgetRule::ListDepth => format!(
-                "indexes of sitemaps name further indexes, more than {INDEX_DEPTH_MAX} in a row: \
-                 {documents} lists like {pattern} were not followed"
+                "sitemap indexes are nested more than {INDEX_DEPTH_MAX} deep: {documents} lists \
+                 like {pattern} were not followed"
             ),
             BudgetRule::ListBytes => format!(
-                "{was}, and with {} they are larger than the sitemaps of a host may be together",
+                "{was}, and with {} they exceed the limit for the sitemaps of a host",
                 human_bytes(*bytes)
             ),
             BudgetRule::Unlinked => format!(

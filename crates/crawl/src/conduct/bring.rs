@@ -53,7 +53,7 @@ pub fn wait_for(
             return Ok(state);
         }
         if !wake() {
-            return Err(Error::Refused("this process is about to end".to_owned()));
+            return Err(Error::Refused("this process is about to exit".to_owned()));
         }
         if clock::now_ms() > give_up_ms {
             return Err(stays(context, job, &state)?);
@@ -66,5 +66,5 @@ fn stays(context: &JobContext, job: JobId, state: &JobState) -> Result<Error> {
     let name = state.name();
     let why = context.db.read(move |tx| outages::why_of_job(tx, job))?;
     let why = why.map_or(String::new(), |why| format!(" ({why})"));
-    Ok(Error::Refused(format!("the job is {name}, and stays so{why}; try again later")))
+    Ok(Error::Refused(format!("the job remains {name}{why}; try again later")))
 }

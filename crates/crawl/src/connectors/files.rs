@@ -130,28 +130,28 @@ pub const CONNECTOR: Connector = Connector {
     spec: &[
         ConfigField {
             name: "roots",
-            about: "absolute directories; everything under them belongs",
+            about: "absolute paths of directories; everything below them is included",
             example: "/srv/docs",
             default: None,
             kind: SettingKind::List,
         },
         ConfigField {
             name: "include",
-            about: "if there are any, a file's path must match one of these expressions",
+            about: "only files whose path matches one of these regular expressions",
             example: r"\.(html|txt)$",
             default: Some(""),
             kind: SettingKind::List,
         },
         ConfigField {
             name: "exclude",
-            about: "a file or directory whose path matches one of these expressions is left out",
+            about: "skip files and directories whose path matches one of these regular expressions",
             example: r"/\.git/",
             default: Some(""),
             kind: SettingKind::List,
         },
         ConfigField {
             name: "by",
-            about: "how a change is told; a hash reads every file",
+            about: "how changes are detected; a hash requires reading every file",
             example: "hash",
             default: Some("time and size"),
             kind: SettingKind::Choice(&["time and size", "hash"]),
@@ -165,7 +165,7 @@ pub const CONNECTOR: Connector = Connector {
         },
         ConfigField {
             name: "max_bytes",
-            about: "a larger file is known by its name only",
+            about: "of larger files only the name is indexed",
             example: "1000000",
             default: Some("10485760"),
             kind: SettingKind::Number { least: 1, most: MAX_BYTES_MOST },

@@ -23,8 +23,8 @@ impl AllowedRoots {
     /// As a person says it.
     pub const SETTING: ConfigField = ConfigField {
         name: "roots",
-        about: "absolute directories; jobs of this connection read nothing that is not under one \
-                of them. Without any they may read whatever the program may",
+        about: "absolute paths of directories; jobs of this connection can read only what is \
+             below them. Without any, they can read every file that the program can",
         example: "/srv/docs",
         default: Some(""),
         kind: SettingKind::List,
@@ -108,8 +108,8 @@ pub fn check_available(paths: &[String], has_documents: bool) -> store::Result<(
         false => Ok(()),
         true => Err(Error::Unavailable {
             what: paths.join(", "),
-            reason: "it is empty, though the job has documents of it (is a share not mounted? if \
-                     all of them are really gone, delete the job)"
+            reason: "it is empty, but the job has documents from it (is a share not mounted? if \
+                 all of them are really gone, delete the job)"
                 .to_owned(),
         }),
     }

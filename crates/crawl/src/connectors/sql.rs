@@ -24,7 +24,7 @@ const ID: &str = "{id}";
 pub struct SqlConfig {
     /// The absolute path of a SQLite file, or what leads to PostgreSQL.
     pub database: String,
-    /// PostgreSQL's password, if it wants one.
+    /// password for PostgreSQL, if it requires one.
     pub password: Option<String>,
 }
 
@@ -103,14 +103,14 @@ pub const CONNECTOR: Connector = Connector {
     settings: &[
         ConfigField {
             name: "database",
-            about: "the absolute path of a SQLite file, or a URL or string that leads to PostgreSQL",
+            about: "the absolute path of a SQLite file, or a PostgreSQL URL or connection string",
             example: "postgres://reader@db.example/shop",
             default: None,
             kind: SettingKind::Text,
         },
         ConfigField {
             name: "password",
-            about: "PostgreSQL's password, if it wants one",
+            about: "password for PostgreSQL, if it requires one",
             example: "secret",
             default: None,
             kind: SettingKind::Secret,
@@ -120,23 +120,22 @@ pub const CONNECTOR: Connector = Connector {
     spec: &[
         ConfigField {
             name: "ids",
-            about: "a query whose first column has the ids of all documents",
+            about: "a query that returns the ids of all documents in its first column",
             example: "select id from products",
             default: None,
             kind: SettingKind::Text,
         },
         ConfigField {
             name: "document",
-            about: "a query that finds the row of the id $1; of its columns, version, title, \
-                    content, media_type and url mean what they are called, others become fields",
-            example: "select changed as version, name as title, body as content from products \
-                      where id = $1",
+            about: "a query that returns the row with the id $1; the columns version, title, \
+                 content, media_type and url have a fixed meaning, others become fields",
+            example: "select changed as version, name as title, body as content from products where id = $1",
             default: None,
             kind: SettingKind::Text,
         },
         ConfigField {
             name: "url",
-            about: "where outputs keep a document, with {id} for its id",
+            about: "URL of a document in outputs, with {id} for its id",
             example: "https://shop.example/item/{id}",
             default: Some(""),
             kind: SettingKind::Text,

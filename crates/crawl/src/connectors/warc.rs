@@ -65,7 +65,7 @@ pub fn repository(config: &str, docspec: &str) -> Result<Arc<dyn Repository>, St
 pub const CONNECTOR: Connector = Connector {
     kind: ConnectionKind::Repository,
     name: "warc",
-    about: "pages that WARC and WAT archives of this machine hold",
+    about: "pages in WARC and WAT archives on this machine",
     settings: &[AllowedRoots::SETTING],
     not_destination: &[],
     spec: &[

@@ -88,7 +88,7 @@ pub const REDIRECT: &str = "redirect";
 pub const CONNECTOR: Connector = Connector {
     kind: ConnectionKind::Repository,
     name: NAME,
-    about: "pages and files of the web, found by following links from seeds",
+    about: "web pages and files, found by following links from seeds",
     settings: SETTINGS,
     not_destination: &["forbid"],
     spec: SPEC,
@@ -124,7 +124,8 @@ const SETTINGS: &[ConfigField] = &[
         SettingKind::Text,
         Some(""),
         r"^https://docs\.example/",
-        "which URLs the name and the password below go to: an expression from the front on",
+        "a regular expression for the URLs that get the name and password below, matched from the \
+         start",
     ),
     setting("basic.user", SettingKind::Text, Some(""), "crawler", "the name"),
     setting("basic.password", SettingKind::Secret, None, "secret", "the password"),
@@ -133,29 +134,29 @@ const SETTINGS: &[ConfigField] = &[
         SettingKind::Text,
         Some(""),
         r"^https://wiki\.example/",
-        "which documents need a session: an expression",
+        "a regular expression for documents that need a session",
     ),
     setting(
         "login.pages",
         SettingKind::List,
         Some(""),
         r"form ^https://wiki\.example/login ^signin$",
-        "pages on the way to one, each as KIND URLS MATCH [TARGET]; kinds are form, link, \
-             redirect and content",
+        "pages of the login sequence, each as KIND URLS MATCH [TARGET]; kinds are form, link, \
+         redirect and content",
     ),
     setting(
         "login.fields",
         SettingKind::List,
         Some(""),
         "user=crawler",
-        "what is filled into their forms, each as NAME=VALUE",
+        "fields to fill in their forms, each as NAME=VALUE",
     ),
     setting(
         "login.password_field",
         SettingKind::Text,
         Some(""),
         "password",
-        "the field of a form that takes the password",
+        "form field for the password",
     ),
     setting("login.password", SettingKind::Secret, None, "secret", "the password of a form"),
     setting(
@@ -163,8 +164,8 @@ const SETTINGS: &[ConfigField] = &[
         SettingKind::List,
         Some(""),
         "allow_private",
-        "what jobs of this connection may not do: allow_private (reach addresses that are not \
-             on the public internet), ignore_robots (leave robots.txt out of account)",
+        "what jobs of this connection must not do: allow_private (reach addresses that are not on \
+         the public internet), ignore_robots (ignore robots.txt)",
     ),
 ];
 
@@ -181,51 +182,51 @@ const SPEC: &[ConfigField] = &[
         SettingKind::Choice(&["host", "domain", "prefix", "any"]),
         Some("host"),
         "domain",
-        "how far it reaches from its seeds",
+        "how far the crawl goes from its seeds",
     ),
     setting(
         "scope.include",
         SettingKind::List,
         Some(""),
         "/docs/",
-        "if there are any, a URL must match one of these expressions",
+        "only URLs that match one of these regular expressions",
     ),
     setting(
         "scope.exclude",
         SettingKind::List,
         Some(""),
         r"\.zip$",
-        "a URL that matches one of these expressions is left out",
+        "skip URLs that match one of these regular expressions",
     ),
     setting(
         "scope.exclude_content",
         SettingKind::List,
         Some(""),
         "(?i)page not found",
-        "a page whose title or text matches one of these expressions is not kept",
+        "do not keep pages whose title or text matches one of these regular expressions",
     ),
     setting(
         "scope.media_types",
         SettingKind::List,
         Some(""),
         "text/*",
-        "if there are any, only documents of these types are taken",
+        "only keep documents of these media types",
     ),
-    setting("scope.hops_max", NUMBER, None, "5", "links from the nearest seed, at most"),
+    setting("scope.hops_max", NUMBER, None, "5", "largest number of links from the nearest seed"),
     setting(
         "pages_max",
         SettingKind::Number { least: 1, most: i64::MAX },
         None,
         "10000",
-        "documents that the job takes in, at most",
+        "largest number of documents",
     ),
     setting(
         "host_pages",
         NUMBER,
         Some("10000"),
         "50000",
-        "pages of a host that no seed names, at most, and 100 more for each link to it from a \
-             page of another host; 0 is no limit",
+        "largest number of pages of a host that is not a seed's, plus 100 for each link to it \
+         from another host; 0 for no limit",
     ),
     setting(
         "delay_ms",
@@ -239,51 +240,51 @@ const SPEC: &[ConfigField] = &[
         SettingKind::Seconds,
         Some("30s"),
         "1min",
-        "a Crawl-delay of robots.txt counts up to this",
+        "longest Crawl-delay of robots.txt to obey",
     ),
     setting(
         "concurrency",
         SettingKind::Number { least: 1, most: CONCURRENCY_MAX as i64 },
         Some("32"),
         "64",
-        "requests under way at once, over all hosts",
+        "parallel requests, over all hosts",
     ),
     setting(
         "address_rate",
         SettingKind::Number { least: 0, most: 1_000 },
         Some("20"),
         "5",
-        "requests a second to all hosts of one IP address together, if the job has a delay; 0 \
-             is no limit",
+        "requests per second to all hosts of one IP address, if the job has a delay; 0 for no \
+         limit",
     ),
     setting(
         "address_requests",
         SettingKind::Number { least: 0, most: CONCURRENCY_MAX as i64 },
         Some("16"),
         "4",
-        "requests under way at once to all hosts of one IP address; 0 is no limit",
+        "parallel requests to all hosts of one IP address; 0 for no limit",
     ),
     setting(
         "robots",
         SettingKind::Choice(&["all", "data", "none"]),
         Some("data"),
         "none",
-        "what robots.txt is obeyed for: documents (data), the pages of a login as well (all), \
-             or nothing",
+        "where robots.txt is obeyed: for documents (data), also for login pages (all), or never \
+         (none)",
     ),
     setting(
         "meta_robots",
         SettingKind::Flag,
         Some("yes"),
         "no",
-        "whether pages are obeyed that say nofollow or noindex",
+        "whether nofollow and noindex in pages are obeyed",
     ),
     setting(
         "allow_private",
         SettingKind::Flag,
         Some("no"),
         "no",
-        "whether addresses that are not on the public internet may be reached",
+        "whether addresses that are not on the public internet are allowed",
     ),
     setting(
         "bodies",
@@ -297,8 +298,8 @@ const SPEC: &[ConfigField] = &[
         SettingKind::Choice(&["all", "external", "webindex", outlinks::OFF]),
         Some("all"),
         "external",
-        "which links the link index counts: all, those to other domains (external), those \
-             that the original counted (webindex), or none (off)",
+        "which links the link index counts: all, those to other domains (external), those that \
+         Webindex counted (webindex), or none (off)",
     ),
     Searchable::SETTING,
     setting(
@@ -306,35 +307,35 @@ const SPEC: &[ConfigField] = &[
         SettingKind::Text,
         Some(concat!("driftline/", env!("CARGO_PKG_VERSION"))),
         "ExampleBot/1.0",
-        "the crawler's name; robots.txt is read for what stands before the slash",
+        "name of the crawler; robots.txt rules for the part before the slash apply",
     ),
     setting(
         "contact",
         SettingKind::Text,
         Some("https://crates.io/crates/driftline"),
         "mailto:crawl@example.com",
-        "where a site's owner finds out who crawls",
+        "URL or mail address for site owners to contact",
     ),
     setting(
         "retries",
         SettingKind::Number { least: 0, most: 100 },
         Some("3"),
         "5",
-        "how often a document is asked for again after trouble",
+        "number of retries after a temporary error",
     ),
     setting(
         "retry_ms",
         SettingKind::Seconds,
         Some("10s"),
         "30s",
-        "the wait before the first such retry; it doubles with each",
+        "time before the first retry; it doubles with each retry",
     ),
     setting(
         "patience_ms",
         SettingKind::Seconds,
         Some("5min"),
         "10min",
-        "when nothing can be done for longer than this, the run ends",
+        "end the run if nothing can be done for this long",
     ),
     setting(
         "policy.drop_session_ids",
@@ -355,7 +356,7 @@ const SPEC: &[ConfigField] = &[
         SettingKind::Flag,
         Some("yes"),
         "yes",
-        "whether parameters that tell where a visitor came from are dropped",
+        "whether tracking parameters are dropped from URLs",
     ),
     setting(
         "policy.sort_query",
@@ -369,13 +370,13 @@ const SPEC: &[ConfigField] = &[
         SettingKind::Flag,
         Some("no"),
         "yes",
-        "whether paths are lower-cased, for servers that do not tell capitals apart",
+        "whether paths are lower-cased, for servers that ignore case",
     ),
     setting(
         "policy.keep_fragment",
         SettingKind::Flag,
         Some("no"),
         "no",
-        "whether /a and /a#x are two documents",
+        "whether /a and /a#x are different documents",
     ),
 ];

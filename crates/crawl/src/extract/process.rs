@@ -99,7 +99,7 @@ async fn exchange(child: &mut Child, document: &[u8]) -> Result<ProcessEnd, Unre
     let ((), (output, is_long), message) = tokio::join!(hand_over, answer, message);
     let message = String::from_utf8_lossy(&message).into_owned();
     if is_long {
-        return Err(Unread::new("unread-crash", "its reader answered without end"));
+        return Err(Unread::new("unread-crash", "the output of its reader was too long"));
     }
     let status = child.wait().await.map_err(|error| not_started(&error.to_string()))?;
     Ok(ProcessEnd { status, output, message })
@@ -116,7 +116,7 @@ async fn beginning(pipe: &mut (impl AsyncRead + Unpin), most: u64) -> Vec<u8> {
 fn result_of(ProcessEnd { status, output, message }: ProcessEnd) -> ExtractResult {
     if status.success() {
         let output = reply(&output);
-        let no_answer = || Unread::new("unread-crash", "its reader answered nothing of use");
+        let no_answer = || Unread::new("unread-crash", "its reader gave no usable output");
         return output.ok_or_else(no_answer)?.map_err(Unread::from);
     }
     let has_overflowed = message.contains("has overflowed its stack");
@@ -124,8 +124,8 @@ fn result_of(ProcessEnd { status, output, message }: ProcessEnd) -> ExtractResul
     Err(match (status.signal(), status.code()) {
         (Some(SIGXCPU), _) => Unread::new("unread-time", "reading it takes too much time"),
         (Some(SIGSYS), _) => {
-            let reason = "its reader asked the system for more than reading needs (a program or a \
-                          connection, such as an attack does), and was stopped";
+            let reason = "its reader made a forbidden system call (such as to start a program or \
+                 open a connection, as an exploit does) and was stopped";
             Unread::new("unread-forbidden", reason)
         }
         (Some(_), _) if has_overflowed => {

@@ -189,7 +189,7 @@ fn why_a_document_has_no_text_is_told() {
     let (url, policy) = ("https://a.example/t.pdf", Policy::default());
     let notes = take(Some(Err(Unreadable::Locked.into())), &mut facts, url, &policy);
     assert_eq!((facts, notes.code()), (Facts::default(), Some("unread-locked")));
-    assert_eq!(notes.fields, [field(UNREAD, vec!["it is locked with a password".into()])]);
+    assert_eq!(notes.fields, [field(UNREAD, vec!["it is protected by a password".into()])]);
     assert!(notes.sentence().unwrap().contains("password") && !notes.is_due());
     assert_eq!(take(None, &mut Facts::default(), url, &policy), ExtractNotes::default());
 }

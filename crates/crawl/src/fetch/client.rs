@@ -64,7 +64,7 @@ pub struct FetcherSettings {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// Nobody may crawl without a name and a contact.
-    #[error("agent name and contact must be given, in plain characters")]
+    #[error("agent name and contact must be set, in printable ASCII characters")]
     Agent,
     /// A certificate authority cannot be read.
     #[error("TLS cannot be set up: {0}")]

@@ -132,10 +132,10 @@ impl Outcome {
 #[allow(missing_docs)]
 pub enum Reason {
     /// Not a canonical http(s) URL.
-    #[error("the URL is not a web address that can be fetched")]
+    #[error("the URL is not one that can be fetched")]
     Url,
     /// A port where no web server is expected.
-    #[error("port {0} is not one where web pages are fetched")]
+    #[error("port {0} is not allowed for web pages")]
     Port(u16),
     /// An address that is not on the public internet; the range's name.
     #[error("the address is not on the public internet: {0}")]
@@ -147,7 +147,7 @@ pub enum Reason {
     #[error("the host is a cloud's metadata service")]
     Metadata,
     /// Our own console, database or object store.
-    #[error("the address is one of this program's own")]
+    #[error("the address belongs to this program itself")]
     OwnAddress,
     /// A hop leads out of what the job may visit.
     #[error("a redirect leads out of the job's scope")]
@@ -159,13 +159,13 @@ pub enum Reason {
     #[error("there were too many redirects")]
     RedirectLimit,
     /// A redirect leads back to where the chain has been.
-    #[error("the redirects go in a circle")]
+    #[error("the redirects form a loop")]
     RedirectLoop,
     /// A redirect without a target, or to something that is no web address.
-    #[error("a redirect has no target that is a web address")]
+    #[error("a redirect has no valid target URL")]
     RedirectTarget,
     /// A type that the job does not take.
-    #[error("it is of a type that the job does not take")]
+    #[error("the job does not keep documents of its type")]
     MediaType,
     /// The certificate is too old.
     #[error("the server's certificate has expired")]
@@ -177,7 +177,7 @@ pub enum Reason {
     #[error("the server's certificate is for another host name")]
     TlsWrongHost,
     /// The server vouches for itself.
-    #[error("the server's certificate is signed by itself")]
+    #[error("the server's certificate is self-signed")]
     TlsSelfSigned,
     /// The chain leads to no trusted root, or is not whole.
     #[error("the server's certificate was issued by an authority that is not trusted")]
@@ -192,13 +192,10 @@ pub enum Reason {
     #[error("the server's certificate cannot be used")]
     TlsCertificate,
     /// No common version or cipher, an alert, or bytes that are no TLS.
-    #[error("no secure connection could be agreed on")]
+    #[error("the TLS handshake failed")]
     TlsProtocol,
     /// This process has no room for another connection.
-    #[error(
-        "this process has as many files open as it may; raise the limit (ulimit -n), or lower \
-         --concurrency"
-    )]
+    #[error("too many open files; raise the limit (ulimit -n), or lower --concurrency")]
     OpenFiles,
     /// The name has no address.
     #[error("the host name could not be resolved")]
@@ -230,26 +227,26 @@ pub enum Reason {
     #[error("the answer's headers are too many or too large")]
     HeadersTooLarge,
     /// Where the answer ends can be read in two ways.
-    #[error("the answer's length can be understood in more than one way")]
+    #[error("the length of the response is ambiguous")]
     AmbiguousLength,
     /// Not HTTP as we speak it.
     #[error("the answer is not valid HTTP")]
     Protocol,
     /// An encoding nobody asked for.
-    #[error("the answer is encoded in an unknown way")]
+    #[error("the response has an unknown content encoding")]
     UnknownEncoding,
-    #[error("the answer is encoded too many times")]
+    #[error("the response has too many content encodings")]
     TooManyEncodings,
     /// The encoding is broken.
     #[error("the answer could not be decompressed")]
     CorruptEncoding,
-    #[error("the answer grows too much when decompressed")]
+    #[error("the response is too large when decompressed")]
     TooLarge,
     /// A status that is no document.
     #[error("the server answered with status {0}")]
     Status(u16),
     /// A bug of this program, met while the document was fetched or read.
-    #[error("this program failed on it")]
+    #[error("an internal error occurred")]
     Internal,
 }
 

@@ -110,7 +110,7 @@ const PLAIN: [Reason; 36] = [
 /// The sentence of a stored code; `None` for one that no reason has.
 pub fn of(code: &str) -> Option<String> {
     Some(match reason_of(code)? {
-        Reason::Port(_) => "its port is not one where web pages are fetched".to_owned(),
+        Reason::Port(_) => "its port is not allowed for web pages".to_owned(),
         Reason::Address(_) => "the address is not on the public internet".to_owned(),
         reason => reason.to_string(),
     })

@@ -110,7 +110,7 @@ impl Login {
             };
             if next.is_form && filled.contains(&next.page) {
                 return Err(format!(
-                    "at {shown}: the form comes again after it was sent; the name or the \
+                    "at {shown}: the form appears again after it was submitted; the name or the \
                      password may be wrong"
                 ));
             }
@@ -151,10 +151,10 @@ async fn check_robots(
         )),
         RobotsPermission::Refused(reason) => Err(format!("at {shown}: {reason}")),
         RobotsPermission::Closed { why, .. } => {
-            Err(format!("at {shown}: the robots.txt of its host cannot be had: {why}"))
+            Err(format!("at {shown}: the robots.txt of its host could not be fetched: {why}"))
         }
         RobotsPermission::Unknown => {
-            Err(format!("at {shown}: the robots.txt of its host cannot be had"))
+            Err(format!("at {shown}: the robots.txt of its host could not be fetched"))
         }
     }
 }

@@ -87,7 +87,7 @@ fn what_cannot_be_used_is_refused_with_a_sentence_that_names_it() {
         ("dance . .", "does not begin with form"),
         ("form ^http://a/", "KIND URLS MATCH"),
         ("form login .", "must begin with ^http"),
-        ("redirect ( .", "no expression"),
+        ("redirect ( .", "not a valid regular expression"),
         ("content . x", "needs a target"),
         ("link . a not-a-url", "target"),
         ("link . a http://a/ b", "more than four"),

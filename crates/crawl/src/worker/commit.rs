@@ -74,8 +74,8 @@ impl Worker {
         let (part, job) = (turn.lease.part, &turn.job);
         let what = if turn.commit.is_some() { "a commit" } else { "a claim" };
         let why = format!(
-            "{what} of job {} in part {part} failed with an internal error ({reason}); it is \
-             tried again with fewer documents",
+            "{what} of job {} in part {part} failed with an internal error ({reason}); retrying \
+             with fewer documents",
             job.name
         );
         self.deps.progress.waits_for(Waiter::Commit, Some(why));

@@ -152,7 +152,7 @@ fn settle(
             failtime: entry.failtime,
             reason: Reason::known(
                 ReasonCode::Gone,
-                Some("it is missing; a second look will confirm that"),
+                Some("it is missing; a second request will confirm that"),
             ),
         },
         None => to,

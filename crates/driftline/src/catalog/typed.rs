@@ -26,13 +26,15 @@ pub fn assign(settings: &[ConfigField], json: &mut Json, texts: &[String]) -> Re
     let mut begun: Vec<&str> = Vec::new();
     for text in texts {
         let Some((name, value)) = text.split_once('=') else {
-            return Err(format!("{text:?} is no setting; write name=value"));
+            return Err(format!("{text:?} is not a setting; write name=value"));
         };
         let setting = settings.iter().find(|it| it.name == name).ok_or_else(|| {
             let names: Vec<&str> = settings.iter().map(|it| it.name).collect();
             match names.is_empty() {
-                true => format!("{name:?} is no setting here: there are none"),
-                false => format!("{name:?} is no setting here; there are: {}", names.join(", ")),
+                true => format!("{name:?} is not a setting: there are none"),
+                false => {
+                    format!("{name:?} is not a setting; the settings are: {}", names.join(", "))
+                }
             }
         })?;
         if value.is_empty() {
@@ -65,12 +67,12 @@ pub fn value(setting: &ConfigField, text: &str) -> Result<Json, String> {
         SettingKind::Number { least, most } => match text.parse::<i64>() {
             Ok(number) if (least..=most).contains(&number) => Ok(number.into()),
             _ if most == i64::MAX => {
-                Err(format!("{name} is a whole number from {least} on, not {text:?}"))
+                Err(format!("{name} is a whole number of at least {least}, not {text:?}"))
             }
             _ => Err(format!("{name} is a whole number from {least} to {most}, not {text:?}")),
         },
         SettingKind::Seconds => milliseconds(text).map(Json::from).ok_or_else(|| {
-            format!("{name} is a span of time, such as 500ms, 2s, 5min or 1h, not {text:?}")
+            format!("{name} is a duration, such as 500ms, 2s, 5min or 1h, not {text:?}")
         }),
         SettingKind::Choice(choices) if choices.contains(&text) => Ok(text.into()),
         SettingKind::Choice(choices) => {
@@ -218,8 +220,8 @@ pub fn reveal(json: &mut Json, secrets: &[String], stored: Option<&Json>) -> Res
         }
         let Some(known) = stored.and_then(|stored| stored.pointer(place)) else {
             return Err(format!(
-                "{} is {HIDDEN:?}, which means what is stored, and nothing is; write the secret \
-                 itself",
+                "{} is {HIDDEN:?}, which stands for the stored secret, but none is stored; write \
+                 the secret itself",
                 place.trim_start_matches('/').replace('/', ".")
             ));
         };

@@ -15,11 +15,11 @@ use outputs::search::ask::{Answer, Hit, SnippetFragment};
 use std::process::ExitCode;
 use store::tables::cursors;
 
-/// Find documents by their words
+/// Search the crawled documents
 ///
-/// Words must all be there; \"a phrase\" as it is written; OR, -word and (parentheses) as usual;
-/// word* finds what begins so. Filters: site:host, domain:name, intitle:word, inurl:word,
-/// lang:en, type:pdf, before:2024-05, after:2024-01-31, links:>10.
+/// A document must contain all words. Also: "a phrase", OR, -word, (parentheses) and word* for
+/// words that begin so. Filters: site:host, domain:name, intitle:word, inurl:word, lang:en,
+/// type:pdf, before:2024-05, after:2024-01-31, links:>10.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Example: driftline search 'hash map'
@@ -39,17 +39,17 @@ pub struct Args {
 struct SearchArgs {
     #[command(flatten)]
     place: Place,
-    /// What to look for; write -- before it if it is one of the commands below
+    /// The query; write -- before it if it is one of the commands below
     #[arg(required = true, value_name = "QUESTION")]
     question: Vec<String>,
-    /// Hits of a page
+    /// Hits per page
     #[arg(long, value_name = "N", default_value_t = usual_limit(),
           value_parser = clap::value_parser!(u16).range(1..=i64::from(HITS_MAX)))]
     limit: u16,
-    /// Continue where an earlier page ended
+    /// Cursor of the next page, from an earlier answer
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// What comes first
+    /// Sort order
     #[arg(long, value_enum, value_name = "ORDER", default_value_t)]
     sort: SearchOrder,
     /// Show near-duplicates separately
@@ -58,10 +58,10 @@ struct SearchArgs {
     /// Show the number of hits by domain, language, type and year
     #[arg(long)]
     facets: bool,
-    /// Only what a reader with this access token may see; may be given several times
+    /// Only documents that a reader with this access token may see; can be repeated
     #[arg(long, value_name = "TOKEN")]
     access: Vec<String>,
-    /// Only what everybody may see, or what readers with the access tokens may
+    /// Only documents that everybody may see, or readers with the given access tokens
     #[arg(long)]
     restricted: bool,
 }
@@ -118,9 +118,9 @@ fn lines(args: &SearchArgs, answer: &Answer) -> Vec<String> {
         lines.push(format!("by {}: {}", facet.name, values.join(", ")));
     }
     match &answer.next {
-        Some(next) => lines.push(format!("go on with: {}", again(args, next))),
+        Some(next) => lines.push(format!("next page: {}", again(args, next))),
         None if answer.has_more => {
-            lines.push("there is more that cannot be reached; narrow the question down".to_owned());
+            lines.push("there are more hits than can be listed; narrow the query down".to_owned());
         }
         None => {}
     }
@@ -140,16 +140,18 @@ fn found_line(question: &str, answer: &Answer) -> String {
 fn notes(answer: &Answer) -> Vec<String> {
     let mut notes = Vec::new();
     if answer.is_partial {
-        let why = "time was over, or a word with * stands for too many words";
-        notes.push(format!("not everything was looked at: {why}"));
+        let why = "the time limit was reached, or a word with * matches too many words";
+        notes.push(format!("the result is incomplete: {why}"));
     }
     if answer.behind_chunks > 0 {
         let (chunks, since) = (count(answer.behind_chunks, "chunk"), span(answer.behind_ms));
         let what = cursors::title(cursors::SEARCH);
-        notes.push(format!("{what} is {chunks} behind, for {since}: they are not found yet"));
+        notes.push(format!(
+            "{what} is {chunks} behind, for {since}: their documents are not found yet"
+        ));
     }
     if answer.is_relaxed {
-        notes.push("nothing has all the words; these have most of them".to_owned());
+        notes.push("no document has all the words; these have most of them".to_owned());
     }
     notes
 }
@@ -180,7 +182,7 @@ fn hit_lines(hit: &Hit, look: HitStyle) -> Vec<String> {
     facts.extend(Some(shown(&hit.language)).filter(|it| !it.is_empty()));
     facts.extend(Some(shown(&hit.media)).filter(|it| !it.is_empty()));
     if hit.similar_count > 0 {
-        facts.push(format!("{} like it", hit.similar_count));
+        facts.push(format!("{} near-duplicates", hit.similar_count));
     }
     lines.push(format!("    {}", facts.join(", ")));
     lines
@@ -238,9 +240,9 @@ mod tests {
         assert_eq!(
             notes(&behind),
             [
-                "not everything was looked at: time was over, or a word with * stands for too \
-                 many words",
-                "the search index is 3 chunks behind, for 2 s: they are not found yet",
+                "the result is incomplete: the time limit was reached, or a word with * \
+                 matches too many words",
+                "the search index is 3 chunks behind, for 2 s: their documents are not found yet",
             ]
         );
     }

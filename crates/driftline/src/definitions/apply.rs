@@ -112,7 +112,7 @@ impl DefinitionWriter {
         if !tx.keys().can_seal() && has_secrets(kind, form) {
             let kind = kind.name();
             return Err(Error::Refused(format!(
-                "{kind} connection {name}: its secrets would be stored in the open; {NAME_A_KEY}"
+                "{kind} connection {name}: its secrets would be stored unencrypted; {NAME_A_KEY}"
             )));
         }
         let id = match known {

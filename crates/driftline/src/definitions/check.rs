@@ -61,7 +61,7 @@ fn check_connection(
     }
     require!(
         form.history_ms.is_none_or(|kept_ms| kept_ms >= 0),
-        "history_ms cannot be less than 0; 0 keeps history for ever"
+        "history_ms cannot be less than 0; 0 keeps history forever"
     );
     // The usual is the same whether it is said or not.
     form.max_connections.get_or_insert(super::usual_connections(kind, &form.connector));
@@ -89,8 +89,8 @@ fn check_destination(
     };
     let secret = secret.trim_start_matches("/settings/").replace('/', ".");
     refuse!(
-        "{} changed, and a stored secret is not sent anywhere it was not given for; give {secret} \
-         again, too ({secret}=…), or take it back ({secret}=)",
+        "{} changed, and so the stored secret is not sent to the new destination; give {secret} \
+         again ({secret}=…), or remove it ({secret}=)",
         changed.join(", ")
     )
 }
@@ -158,8 +158,8 @@ fn check_schedules(form: &mut JobForm) -> anyhow::Result<()> {
             schedule::parse(text).or_refused().with_context(|| format!("schedule {text:?}"))?;
         require!(
             record.repeat_ms.is_none() || form.start == StartMethod::WindowInside.name(),
-            "schedule {text:?} repeats runs in its window, which only a job does that starts \
-             inside windows; add --start-method window-inside, or leave repeat out"
+            "schedule {text:?} repeats runs in its window, which requires a job that starts \
+             inside windows; add --start-method window-inside, or omit repeat"
         );
         *text = schedule::print(&record);
     }

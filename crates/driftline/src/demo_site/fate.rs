@@ -58,16 +58,16 @@ impl Fate {
             Fate::Added => "added",
             Fate::Updated => "updated",
             Fate::Restyled => "updated in markup alone",
-            Fate::Kept => "not sent again (304)",
-            Fate::Same => "sent again, the same bytes",
+            Fate::Kept => "not modified (304)",
+            Fate::Same => "fetched, the same bytes",
             Fate::Removed => "removed",
             Fate::Moved => "removed, being redirected",
-            Fate::Failing => "out of reach and kept",
+            Fate::Failing => "unreachable and kept",
             Fate::Redirect => "redirected",
             Fate::Missing => "missing",
-            Fate::Noindex => "asking not to be kept",
+            Fate::Noindex => "noindex",
             Fate::Robots => "forbidden by robots.txt",
-            Fate::Trap => "cut as endless",
+            Fate::Trap => "crawler trap",
         }
     }
 }

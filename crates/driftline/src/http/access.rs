@@ -53,20 +53,22 @@ impl ApiAccess {
         let refused = |detail: &str| Problem::new(StatusCode::UNAUTHORIZED, detail);
         let Some(value) = headers.get(header::AUTHORIZATION) else {
             return Err(refused(
-                "a token is needed: Authorization: Bearer TOKEN; `driftline token create` makes one",
+                "a token is required: Authorization: Bearer TOKEN; create one with `driftline \
+                 token create`",
             ));
         };
         let text = value.to_str().unwrap_or_default();
         let (scheme, token) = text.split_once(' ').unwrap_or((text, ""));
         if !scheme.eq_ignore_ascii_case("bearer") {
-            return Err(refused("the token is to be sent as: Authorization: Bearer TOKEN"));
+            return Err(refused("send the token as: Authorization: Bearer TOKEN"));
         }
         let (hash, now_ms) = (hash_of(token.trim()), clock::now_ms());
         let found = db.read(move |tx| tokens::find(tx, &hash, now_ms));
         let found = found.map_err(|error| Problem::of(&anyhow::Error::new(error)))?;
-        let found = found.ok_or_else(|| refused("this token is not good, or not any more"))?;
+        let found = found.ok_or_else(|| refused("the token is invalid, expired or revoked"))?;
         if !self.may_call(found.id, Instant::now()) {
-            let often = Problem::new(StatusCode::TOO_MANY_REQUESTS, "this token calls too often");
+            let often =
+                Problem::new(StatusCode::TOO_MANY_REQUESTS, "too many requests with this token");
             return Err(often.with_caller(&Caller::of(found)));
         }
         if found.is_use_due(now_ms) {

@@ -44,14 +44,15 @@ impl Bodies {
     /// Reads a body of a caller.
     pub async fn read(&self, caller: CallerId, body: Body) -> Result<HeldBody, Problem> {
         let room = self.room(caller).ok_or_else(|| {
-            let full = "there are too many bodies on their way; try again";
+            let full = "too many requests with a body are in progress; try again";
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, full)
         })?;
         let read = axum::body::to_bytes(body, BODY_BYTES_MAX);
         match tokio::time::timeout(BODY_TIME_MAX, read).await {
             Ok(Ok(bytes)) => Ok(HeldBody { bytes, _room: room }),
             Ok(Err(_)) => {
-                let why = format!("the body has more than {BODY_BYTES_MAX} bytes, or did not come");
+                let why =
+                    format!("the body has more than {BODY_BYTES_MAX} bytes, or is incomplete");
                 Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, why))
             }
             Err(_) => {

@@ -163,8 +163,11 @@ impl ApiState {
         name: &str,
         request: Json,
     ) -> Result<Json, Problem> {
-        let unknown =
-            || Problem::missing("this is done where the data is, and not through a server");
+        let unknown = || {
+            Problem::missing(
+                "this command does not work through a server; run it where the data is",
+            )
+        };
         let verb = verbs::find(name).ok_or_else(unknown)?;
         let needs = verb.needs.ok_or_else(unknown)?;
         let caller = caller.ok_or_else(unknown)?;
@@ -243,10 +246,10 @@ pub fn router(served: Arc<ApiState>) -> Router {
         paths.into_iter().fold(Router::new(), |all, (path, methods)| all.route(path, methods));
     routed
         .fallback(|| async {
-            Problem::missing("there is no such route; /api/v1/openapi.json lists them")
+            Problem::missing("there is no such route; /api/v1/openapi.json lists all routes")
         })
         .method_not_allowed_fallback(|| async {
-            let why = "this route is not called so; /api/v1/openapi.json says how";
+            let why = "this route does not support the method; see /api/v1/openapi.json";
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, why)
         })
         .layer(middleware::from_fn_with_state(served.clone(), guard))
@@ -262,7 +265,7 @@ async fn guard(State(served): State<Arc<ApiState>>, request: Request, next: Next
         Ok(()) => match tokio::time::timeout(TIME_MAX, next.run(request)).await {
             Ok(response) => response,
             Err(_) => {
-                let why = "this took too long; ask for less at a time";
+                let why = "the request took too long; request less at a time";
                 Problem::new(StatusCode::GATEWAY_TIMEOUT, why).into_response()
             }
         },
@@ -371,7 +374,7 @@ async fn computed(
         let _ = tell.send(answered);
     };
     if !served.pool.submit(id, Box::new(task)) {
-        let full = "there is too much to do; try again";
+        let full = "the server is too busy; try again";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, full));
     }
     let late = || Problem::new(StatusCode::GATEWAY_TIMEOUT, "its time was up");
@@ -398,8 +401,7 @@ impl ReceivedRequest {
         };
         let is_read = route.method == Method::Get;
         if !is_read && self.headers.contains_key(header::IF_NONE_MATCH) {
-            let why =
-                "a change is made or refused whatever the caller has; leave If-None-Match out";
+            let why = "If-None-Match is not supported for changes; omit it";
             return Err(Problem::bad(why));
         }
         let call = Call { served, caller: self.caller.as_ref(), values, body };
@@ -414,7 +416,7 @@ impl ReceivedRequest {
 /// What was given for parameters: in the path, and behind the question mark.
 fn request_params(route: &Route, request: &Request) -> Result<Vec<(String, String)>, Problem> {
     let mut given = Vec::new();
-    let no_text = || Problem::bad("what stands for a parameter in the path is no text in UTF-8");
+    let no_text = || Problem::bad("a path parameter is not valid UTF-8");
     let path = request.uri().path();
     for (pattern, piece) in route.path.split('/').zip(path.split('/')) {
         if let Some(name) = pattern.strip_prefix('{').and_then(|it| it.strip_suffix('}')) {

@@ -13,12 +13,12 @@ use axum::http::{Method, StatusCode, Version, header};
 /// Refuses a request that nobody here is meant by, or that another site's page sends.
 pub fn let_in(access: &ApiAccess, request: &Request) -> Result<(), Problem> {
     if !access.knows_host(host_of(request)?) {
-        let why = "this server is not known by that name; --host NAME adds one";
+        let why = "this server does not serve that host name; add it with --host NAME";
         return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, why));
     }
     let is_foreign = request.headers().get("sec-fetch-site").is_some_and(|it| it == "cross-site");
     if is_foreign && request.method() != Method::GET {
-        let why = "a page of another site may not change anything here";
+        let why = "cross-site requests cannot change anything";
         return Err(Problem::new(StatusCode::FORBIDDEN, why));
     }
     Ok(())
@@ -39,7 +39,8 @@ fn host_of(request: &Request) -> Result<&str, Problem> {
             _ => Err(Problem::bad("the request has no Host header")),
         };
     };
-    let host = host.to_str().map_err(|_| Problem::bad("the Host header is no name of a host"))?;
+    let host =
+        host.to_str().map_err(|_| Problem::bad("the Host header is not a valid host name"))?;
     match target {
         Some(target) if !target.eq_ignore_ascii_case(host) => {
             Err(Problem::bad("the request's target and its Host header name different hosts"))

@@ -36,7 +36,7 @@ impl Metrics {
     pub fn text(&self, status: &StatusResponse, under_way: usize, waiting: usize) -> String {
         let mut out = String::new();
         let name = "driftline_http_requests_total";
-        head(&mut out, name, "counter", "Requests by the class of their status");
+        head(&mut out, name, "counter", "Requests by status class");
         for (class, count) in self.by_class.iter().enumerate().skip(1) {
             let count = count.load(Ordering::Relaxed);
             let _ = writeln!(out, "{name}{{class=\"{class}xx\"}} {count}");
@@ -53,8 +53,8 @@ impl Metrics {
         let seconds = Duration::from_micros(self.time_us.load(Ordering::Relaxed)).as_secs_f64();
         let _ = writeln!(out, "{name}_sum {seconds}\n{name}_count {sum}");
         for (name, about, count) in [
-            ("under_way", "Requests that are being answered, or wait for it", under_way),
-            ("waiting", "Requests that wait for their answer to be computed", waiting),
+            ("under_way", "Requests in progress or waiting", under_way),
+            ("waiting", "Requests waiting for a worker thread", waiting),
         ] {
             let name = format!("driftline_http_requests_{name}");
             head(&mut out, &name, "gauge", about);
@@ -62,7 +62,7 @@ impl Metrics {
         }
         gauges(&mut out, &status.overview);
         outages(&mut out, &status.outages);
-        head(&mut out, "driftline_documents", "gauge", "Documents of jobs by where they stand");
+        head(&mut out, "driftline_documents", "gauge", "Documents of jobs by state");
         for job in &status.overview.jobs {
             let name = label(job.name.as_deref().unwrap_or_default());
             let counters = job.counters.iter();
@@ -88,12 +88,12 @@ fn gauges(out: &mut String, overview: &Overview) {
     let search = overview.search.clone().unwrap_or_default();
     let seconds = |ms: i64| ms as f64 / 1e3;
     for (name, about, value) in [
-        ("commits", "Chunks that are committed", overview.commits as f64),
-        ("hosts_blocked", "Hosts that are left alone after trouble", overview.hosts_blocked as f64),
+        ("commits", "Committed chunks", overview.commits as f64),
+        ("hosts_blocked", "Hosts that are blocked after errors", overview.hosts_blocked as f64),
         ("links_behind_chunks", "Chunks the link index is behind", links.behind_chunks as f64),
-        ("links_behind_seconds", "Age of the first of them", seconds(links.behind_ms)),
+        ("links_behind_seconds", "Age of the oldest of them", seconds(links.behind_ms)),
         ("search_behind_chunks", "Chunks the search index is behind", search.behind_chunks as f64),
-        ("search_behind_seconds", "Age of the first of them", seconds(search.behind_ms)),
+        ("search_behind_seconds", "Age of the oldest of them", seconds(search.behind_ms)),
     ] {
         head(out, &format!("driftline_{name}"), "gauge", about);
         let _ = writeln!(out, "driftline_{name} {value}");
@@ -109,17 +109,17 @@ fn outages(out: &mut String, found: &[Outage]) {
     head(out, name, "gauge", "Outputs and repositories that cannot be reached");
     let _ = writeln!(out, "{name} {}", found.len());
     let name = "driftline_outage_since_seconds";
-    head(out, name, "gauge", "When it was first found to be away, as a Unix time");
+    head(out, name, "gauge", "When the outage began, as a Unix time");
     for it in found {
         let _ = writeln!(out, "{name}{{{}}} {}", labels(it), it.since_ms as f64 / 1e3);
     }
     let name = "driftline_outage_waiting_documents";
-    head(out, name, "gauge", "Documents that wait for it");
+    head(out, name, "gauge", "Documents waiting for it");
     for it in found {
         let _ = writeln!(out, "{name}{{{}}} {}", labels(it), it.waiting);
     }
     let name = "driftline_outage_info";
-    head(out, name, "gauge", "Why it could not be reached the last time");
+    head(out, name, "gauge", "Why it could not be reached last time");
     for it in found {
         let why = label(&it.why[..it.why.floor_char_boundary(WHY_BYTES_MAX)]);
         let _ = writeln!(out, "{name}{{{},why=\"{why}\"}} 1", labels(it));

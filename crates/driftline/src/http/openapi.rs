@@ -36,7 +36,7 @@ fn make() -> Json {
             "title": "Driftline",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "A searchable, linked copy of a changing web. Cursors are opaque; \
-                times are milliseconds since 1970; what goes wrong is a problem of RFC 9457.",
+                 times are milliseconds since 1970; errors are problem details (RFC 9457).",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -106,24 +106,24 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Json {
     };
     let mut responses = json!({
         "200": {"description": "The answer", "content": content},
-        "304": {"description": "The caller has the answer already"},
-        "400": problem("The request cannot be understood"),
+        "304": {"description": "The answer has not changed"},
+        "400": problem("The request is invalid"),
         "414": {"description": "The URL is too long"},
-        "431": {"description": "The head of the request is too long"},
-        "421": problem("The server is not known by the name that was asked for"),
-        "500": problem("An error of the server, whose log has it under the problem's number"),
-        "503": problem("There is too much to do, or the data cannot be reached"),
+        "431": {"description": "The request header is too long"},
+        "421": problem("The server does not serve the requested host name"),
+        "500": problem("An internal error; the server's log has the details under the number of the problem"),
+        "503": problem("The server is too busy, or the data cannot be reached"),
     });
     if route.gate != Gate::Open {
-        responses["401"] = problem("There is no token, or it is not good");
-        responses["403"] = problem("The token may not do this");
-        responses["429"] = problem("The token calls too often");
+        responses["401"] = problem("The token is missing or invalid");
+        responses["403"] = problem("The token does not permit this");
+        responses["429"] = problem("Too many requests with this token");
     }
     if route.may_miss || route.gate == Gate::Token {
         responses["404"] = problem("There is no such thing");
     }
     if route.method != routes::Method::Get {
-        responses["409"] = problem("It does not stand so that this could be done");
+        responses["409"] = problem("The current state does not allow this");
     }
     if route.body.is_some() {
         responses["408"] = problem("The body took too long");

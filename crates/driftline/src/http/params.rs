@@ -142,7 +142,7 @@ fn checked(param: &Param, value: &str) -> Result<Json, Problem> {
         }
         // No database takes it, and nothing that we know of has it.
         ParamKind::Text | ParamKind::Texts if value.contains('\0') => {
-            Err(Problem::bad(format!("{name} has a zero byte in it")))
+            Err(Problem::bad(format!("{name} contains a NUL byte")))
         }
         ParamKind::Text | ParamKind::Texts => Ok(value.into()),
         ParamKind::Number { least, most } => match value.parse::<i64>() {
@@ -170,9 +170,9 @@ pub fn body(headers: &HeaderMap, bytes: &[u8]) -> Result<Json, Problem> {
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
     }
     let read: Json = serde_json::from_slice(bytes)
-        .map_err(|error| Problem::bad(format!("the body is no JSON: {error}")))?;
+        .map_err(|error| Problem::bad(format!("the body is not valid JSON: {error}")))?;
     match has_zero(&read) {
-        true => Err(Problem::bad("the body has a zero byte in a text")),
+        true => Err(Problem::bad("a text in the body contains a NUL byte")),
         false => Ok(read),
     }
 }

@@ -88,7 +88,7 @@ impl Problem {
 
     /// An error on our side. The caller is told its number and nothing else.
     pub fn internal(cause: String) -> Problem {
-        let detail = "this could not be done, for a reason on the server's side";
+        let detail = "an internal error occurred";
         Problem { cause: Some(cause), ..Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail) }
     }
 

@@ -127,7 +127,7 @@ impl Call<'_> {
     /// What was sent, if it is what it should be.
     fn sent<T: DeserializeOwned>(&self, what: &str) -> Result<T, Problem> {
         serde_json::from_value(self.body.clone())
-            .map_err(|error| Problem::bad(format!("the body is no {what}: {error}")))
+            .map_err(|error| Problem::bad(format!("the body is not a valid {what}: {error}")))
     }
 
     /// Refuses to go on with a job that is not there.

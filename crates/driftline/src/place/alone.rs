@@ -34,8 +34,8 @@ impl Alone {
         for part in (0..i64::from(db.read(settings::parts)?)).map(Part) {
             if !keeper.take(part)? {
                 bail!(
-                    "another process keeps {} of part {part} up to date; stop it first \
-                     (`driftline status` names it), and wait until its leases have ended",
+                    "another process is updating {} of part {part}; stop it first (`driftline \
+                     status` shows it), and wait until its leases have ended",
                     cursors::title(role)
                 )
             }

@@ -8,7 +8,7 @@ use store::datadir::Layout;
 /// What every verb about a data directory takes.
 #[derive(ClapArgs)]
 pub struct Data {
-    /// The data directory; DRIFTLINE_DATA names another default
+    /// Data directory; the variable DRIFTLINE_DATA changes the default
     #[arg(long, value_name = "DIR", default_value_os_t = default_data())]
     data: PathBuf,
     /// Answer in JSON
@@ -49,12 +49,12 @@ pub fn existing(root: &Path) -> anyhow::Result<Layout> {
     match std::fs::metadata(layout.database()) {
         Ok(file) if file.is_file() => Ok(layout),
         Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => anyhow::bail!(
-            "the data directory {name} cannot be read: {error}; run this as the user who made it, \
-             or let its owner give you the permission"
+            "the data directory {name} cannot be read: {error}; run this as the user who created \
+             it, or ask its owner for permission"
         ),
         _ => anyhow::bail!(
-            "there is no data directory at {name}; name another with --data, or make one with: \
-             driftline init --data {name}"
+            "there is no data directory at {name}; choose another with --data, or create one \
+             with: driftline init --data {name}"
         ),
     }
 }

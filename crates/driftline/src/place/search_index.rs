@@ -90,7 +90,7 @@ impl PlaceSearchIndex {
             return Ok(opened.clone());
         }
         let objects = self.objects.clone().or_refuse(
-            || "the search index is in the database's objects; name the place with --objects",
+            || "the search index is in the database's objects; give their location with --objects",
         )?;
         let (cache, checked) = (self.home()?.join("served"), self.checked.clone());
         let now = Arc::new(SearchServer::knowing(self.db.clone(), objects, cache, checked));
@@ -114,7 +114,7 @@ impl PlaceSearchIndex {
         report: &mut dyn FnMut(&str),
     ) -> anyhow::Result<ShardVerifyResult> {
         let opened = self.open()?;
-        let objects = self.objects.as_ref().context("it is not known where the objects are")?;
+        let objects = self.objects.as_ref().context("the location of the objects is not known")?;
         let damaged_files = opened.verify_files(report)?;
         if damaged_files > 0 {
             // The library cannot be trusted with them.

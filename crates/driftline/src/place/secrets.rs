@@ -9,7 +9,7 @@ use store::tables::connections;
 /// Where the key is.
 #[derive(ClapArgs)]
 pub struct Secrets {
-    /// A file with the key that seals passwords in the database; a data directory has its own
+    /// File with the key that encrypts passwords in the database; a data directory has its own
     #[arg(long, value_name = "FILE", env = "DRIFTLINE_SECRETS_KEY")]
     secrets_key: Option<PathBuf>,
 }

@@ -22,10 +22,10 @@ const TOKEN_VARIABLE: &str = "DRIFTLINE_TOKEN";
 /// A server that has the data.
 #[derive(ClapArgs)]
 pub struct ServerAddress {
-    /// Ask a server instead of looking at data here
+    /// Send the request to a server instead of reading local data
     #[arg(long, value_name = "URL", conflicts_with_all = ["data", "database"])]
     server: Option<String>,
-    /// A token for the server; in the variable, no other user of this machine can see it
+    /// Token for the server; the environment variable hides it from other users of this machine
     #[arg(long, value_name = "TOKEN", env = TOKEN_VARIABLE, hide_env_values = true)]
     token: Option<String>,
 }
@@ -40,7 +40,8 @@ impl ServerAddress {
     pub fn is_not_named(&self) -> anyhow::Result<()> {
         ensure!(
             self.server.is_none(),
-            "this cannot be done through a server; run it where the data is, without --server"
+            "this command does not work through a server; run it where the data is, without \
+             --server"
         );
         Ok(())
     }
@@ -75,7 +76,7 @@ impl ServerAddress {
         let status = response.status();
         let mut body = Vec::new();
         let read = response.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut body);
-        read.with_context(|| format!("the answer of {named} did not come to its end"))?;
+        read.with_context(|| format!("the answer of {named} is incomplete"))?;
         ensure!(body.len() as u64 <= ANSWER_BYTES_MAX, "the answer of {named} is too long");
         let answer: Option<Json> = serde_json::from_slice(&body).ok();
         match answer {
@@ -83,7 +84,10 @@ impl ServerAddress {
             Some(Json::Object(problem)) if problem.get("detail").is_some_and(Json::is_string) => {
                 bail!("{}", problem["detail"].as_str().unwrap_or_default())
             }
-            _ => bail!("{named} answers {status}, which no driftline server does; check --server"),
+            _ => bail!(
+                "{named} answers with status {status}, so it is not a driftline server; \
+                 check --server"
+            ),
         }
     }
 }
@@ -98,7 +102,9 @@ fn address(named: &str) -> anyhow::Result<url::Url> {
         "https" => {}
         "http" if is_here => {}
         "http" => {
-            bail!("{named} is not encrypted, and everybody could read the token; use https://")
+            bail!(
+                "{named} is not encrypted, so the token could be read on the network; use https://"
+            )
         }
         _ => bail!(wrong()),
     }

@@ -18,7 +18,7 @@ pub fn moment(text: &str, now_ms: i64) -> anyhow::Result<i64> {
         return Ok(TimeZone::UTC.to_timestamp(moment).or_refused()?.as_millisecond());
     }
     let span_ms = typed::milliseconds(text).or_refuse(|| {
-        "a time is a span back from now such as 2h, or like 2026-01-31, 2026-01-31T12:00 or \
+        "a time is a duration before now such as 2h, or like 2026-01-31, 2026-01-31T12:00 or \
          2026-01-31T12:00+01:00"
     })?;
     Ok(now_ms.saturating_sub(span_ms))

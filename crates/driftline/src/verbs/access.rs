@@ -77,12 +77,14 @@ impl Caller {
     pub fn check(&self, needs: Needs) -> Result<(), TokenForbids> {
         if !self.role.includes(needs.role) {
             let (needed, own) = (needs.role.name(), self.role.name());
-            return Err(TokenForbids(format!("this needs the role {needed}; yours is {own}")));
+            return Err(TokenForbids(format!("this requires the role {needed}; yours is {own}")));
         }
         let area = needs.area.name();
         if !self.is_for(area) {
             let own = self.areas.join(", ");
-            return Err(TokenForbids(format!("this token is not for {area}; it is for {own}")));
+            return Err(TokenForbids(format!(
+                "this token is not valid for {area}; it is valid for {own}"
+            )));
         }
         Ok(())
     }

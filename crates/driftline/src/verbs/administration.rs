@@ -26,6 +26,6 @@ pub const VERBS: &[RegisteredVerb] = &[
     verb::<tokens::Tokens>(),
     change::<tokens::CreateToken>(),
     change::<tokens::RevokeToken>(),
-    verb_at::<audit::AuditEntries>("/api/v1/audit", "Who changed what, the newest first"),
+    verb_at::<audit::AuditEntries>("/api/v1/audit", "Who changed what, newest first"),
     verb::<audit::CheckAudit>(),
 ];

@@ -121,7 +121,7 @@ impl VerbContext {
         }
         let mut jobs = self.db.read(|tx| jobs::list(tx, "", JOBS_NAMED_MAX))?;
         match jobs.len() {
-            0 => refuse!("there is no job yet; crawl something: driftline crawl URL"),
+            0 => refuse!("there is no job yet; start a crawl: driftline crawl URL"),
             1 => Ok(jobs.remove(0)),
             _ => {
                 let names: Vec<String> = jobs.iter().map(|job| shown(&job.name)).collect();

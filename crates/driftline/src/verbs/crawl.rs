@@ -64,6 +64,6 @@ impl Verb for CrawlProgress {
 /// The crawls that this process takes over, if it works on all jobs.
 fn hosting(hosted: &Option<Arc<HostedCrawls>>) -> anyhow::Result<&Arc<HostedCrawls>> {
     let id = std::process::id();
-    let none = || refusal(format!("process {id} works on no jobs, and takes no crawl over"));
+    let none = || refusal(format!("process {id} works on no jobs and accepts no crawls"));
     Ok(hosted.as_ref().ok_or_else(none)?)
 }

@@ -40,8 +40,8 @@ pub const VERBS: &[RegisteredVerb] = &[
     change::<actions::ActOnJob>(),
     change::<retry::RetryFailed>(),
     change::<removals::DecideRemovals>(),
-    verb_at::<documents::Documents>("/api/v1/documents", "Documents of a job by where they stand"),
-    verb_at::<why::Why>("/api/v1/why", "Why a URL is stored, or is not"),
+    verb_at::<documents::Documents>("/api/v1/documents", "Documents of a job by state"),
+    verb_at::<why::Why>("/api/v1/why", "Why a URL is stored or not"),
     verb_at::<hosts::Hosts>("/api/v1/hosts", "Hosts that jobs have visited, or one in detail"),
     verb::<report::Reports>(),
 ];

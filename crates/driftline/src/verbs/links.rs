@@ -69,12 +69,12 @@ pub enum LinkList {
 pub struct LinksRequest {
     /// The page's URL
     pub url: String,
-    /// One list: who links to it, what it links to, or who did; without it, the beginning of each
+    /// Which list: in-links, out-links or lost in-links; without it, the beginning of each
     pub list: Option<LinkList>,
-    /// Only links that are new since, or were lost since
+    /// Only links that are new or were lost since this time
     #[schemars(range(min = 0, max = TIME_MS_MAX))]
     pub since_ms: Option<i64>,
-    /// Only links that ask not to be followed, or only the others
+    /// Only links with rel=nofollow, or only those without
     pub nofollow: Option<bool>,
     /// Only links of this kind
     pub kind: Option<LinkKindName>,

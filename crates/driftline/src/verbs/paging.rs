@@ -22,10 +22,10 @@ pub fn usual_limit() -> u32 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinkListPage {
-    /// Entries to list
+    /// Number of entries to list
     #[schemars(range(min = 1, max = LIST_LIMIT_MAX))]
     pub limit: u32,
-    /// Continue, or go back, from where an earlier list ended
+    /// Cursor of the next or previous page, from an earlier answer
     pub cursor: Option<String>,
 }
 

@@ -9,7 +9,7 @@ use outputs::search::ask::{Answer, Question};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Hits of a page at most.
+/// Hits per page at most.
 pub const HITS_MAX: u16 = outputs::search::ask::PAGE_MAX as u16;
 
 /// Documents by their words.
@@ -18,15 +18,15 @@ pub struct Search;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchRequest {
-    /// What to look for; docs/guide/search.md tells how it is written
+    /// The query; docs/guide/search.md describes its syntax
     pub q: String,
-    /// Hits of a page
+    /// Hits per page
     #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = HITS_MAX))]
     pub limit: u16,
-    /// Continue where an earlier page ended
+    /// Cursor of the next page, from an earlier answer
     pub cursor: Option<String>,
-    /// What comes first
+    /// Sort order
     #[serde(default)]
     pub sort: SearchOrder,
     /// Show near-duplicates separately
@@ -35,10 +35,10 @@ pub struct SearchRequest {
     /// Count hits by domain, language, type and year
     #[serde(default = "yes")]
     pub facets: bool,
-    /// Only what a reader with this access token may see; may be given several times
+    /// Only documents that a reader with this access token may see; can be repeated
     #[serde(default)]
     pub access: Vec<String>,
-    /// Only what everybody may see, or what readers with the access tokens may
+    /// Only documents that everybody may see, or readers with the given access tokens
     #[serde(default)]
     pub restricted: bool,
 }
@@ -55,7 +55,7 @@ pub enum SearchOrder {
     Links,
 }
 
-/// Hits of a page where no limit is given.
+/// Hits per page where no limit is given.
 pub fn usual_limit() -> u16 {
     10
 }

@@ -26,7 +26,7 @@ pub const VERBS: &[RegisteredVerb] = &[
     verb::<Status>(),
     verb_at::<nodes::Nodes>(
         "/api/v1/nodes",
-        "Processes that have worked on the data, the newest first",
+        "Processes that have worked on the data, newest first",
     ),
 ];
 

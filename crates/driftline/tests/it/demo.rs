@@ -10,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::screens::{Varying, hold_redacted};
 use driftline::demo_site::{ExpectedSite, FAILING, Fate, MOVED_LINK, Manners, expected};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_driftline");
@@ -85,11 +86,35 @@ fn both_crawls_find_what_was_foretold_and_a_kept_directory_is_whole() {
     let status = said(&run(&temporary, &["status", "--data", data]));
     assert!(status.contains("not in use") && status.contains("demo: run 2 ended"), "{status}");
     let verified = said(&run(&temporary, &["verify", "--data", data]));
-    assert!(verified.contains("all is as it was"), "{verified}");
+    assert!(verified.contains("no errors"), "{verified}");
     let again = run(&temporary, &["demo", "--keep", data]);
     assert_eq!(again.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&again.stderr);
     assert!(errors.contains("there already") && errors.contains("--keep"), "{errors}");
+}
+
+/// What depends on how quick the machine is: sizes, and which pages of the host in trouble were
+/// asked for.
+const VARYING: Varying = Varying {
+    texts: &[
+        (r":\d{4,5}\b", ":PORT"),
+        (r"\d+ requests \(\d+ conditional\), .* received, .* s\n", "[n] requests\n"),
+        (r"    kept      (/\S*) +.*\n", "    kept      $1 [reason]\n"),
+    ],
+    fields: &[],
+};
+
+/// The story without the answers of `why`, whose lines are broken where their times end; screens of
+/// their own hold them.
+fn settled(story: &str) -> String {
+    let (before, asked) =
+        story.split_once("\n`driftline why` explains the state of any URL\n").unwrap();
+    let (asked, after) = asked.split_once("\n\n").unwrap();
+    let questions: Vec<&str> = asked.lines().filter(|line| line.starts_with("  $ ")).collect();
+    format!(
+        "{before}\n`driftline why` explains the state of any URL\n{}\n\n{after}",
+        questions.join("\n")
+    )
 }
 
 #[test]
@@ -97,26 +122,7 @@ fn the_story_is_told_to_the_end_and_nothing_is_left_behind() {
     let temporary = tempfile::tempdir().unwrap();
     let story = said(&run(temporary.path(), &["demo"]));
     assert!(is_empty(temporary.path()));
-    for words in [
-        "www.tides.example",
-        "The first crawl",
-        "Disallow: /drafts/",
-        "its path repeats itself",
-        "noindex",
-        "The web changes",
-        "The second crawl",
-        "added     /harbours/skarvoy   linked from /",
-        "updated   /methods            its markup differs, its text does not",
-        "removed   /tables/2025        no page leads to it any more",
-        "removed   /people/editor      it leads to /people/",
-        "not sent again (304)",
-        "sent again, the same bytes",
-        "was seen to move",
-        "$ driftline why",
-        "driftline crawl https://example.com/",
-    ] {
-        assert!(story.contains(words), "{words:?} is not in:\n{story}");
-    }
+    hold_redacted("demo", &settled(&story), temporary.path(), VARYING);
     let of_failing = story.split(&format!("  {FAILING}\n")).nth(1).unwrap();
     assert!(of_failing.contains("kept      /timetable"), "{of_failing}");
     let wide: Vec<&str> = story.lines().filter(|line| line.chars().count() > COLUMNS).collect();

@@ -5,6 +5,7 @@ mod cli;
 mod crawl;
 mod demo;
 mod extract;
+mod screens;
 mod site;
 mod specmap;
 mod tidy;

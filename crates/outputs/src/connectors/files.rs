@@ -24,7 +24,7 @@ impl FilesConfig {
     /// Refuses what cannot be used, with a sentence that names the field.
     pub fn check(self) -> Result<FilesConfig, String> {
         if self.directory.is_empty() {
-            return Err("directory: name the directory that the files go to".to_owned());
+            return Err("directory: name the directory for the files".to_owned());
         }
         if !self.directory.starts_with('/') || self.directory.len() > DIRECTORY_BYTES_MAX {
             return Err(format!(
@@ -45,14 +45,14 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
 pub const CONNECTOR: Connector = Connector {
     settings: &[ConfigField {
         name: "directory",
-        about: "the absolute directory that the files go to",
+        about: "the absolute path of the directory for the files",
         example: "/srv/out",
         default: None,
         kind: SettingKind::Text,
     }],
     takes_bodies: true,
     check_config: |text| written(&read::<FilesConfig>(text)?.check()?),
-    ..base(ConnectionKind::Output, "files", "documents as files in a directory of this machine")
+    ..base(ConnectionKind::Output, "files", "documents as files in a directory on this machine")
 };
 
 #[cfg(test)]

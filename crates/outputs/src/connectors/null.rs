@@ -31,5 +31,5 @@ impl Output for Null {
 pub const CONNECTOR: Connector = base(
     ConnectionKind::Output,
     "null",
-    "takes documents and keeps nothing, to try a job or to measure one",
+    "accepts documents and discards them, to test or measure a job",
 );

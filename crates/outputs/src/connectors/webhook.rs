@@ -105,7 +105,7 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
 const SETTINGS: &[ConfigField] = &[
     ConfigField {
         name: "url",
-        about: "the address; {uri} and {id} stand for the document's URI and a hash of it",
+        about: "the URL; {uri} and {id} stand for the document's URI and a hash of it",
         example: "http://localhost:8080/documents",
         default: None,
         kind: SettingKind::Text,
@@ -143,7 +143,7 @@ pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["method", "batch", "removal", "timeout_ms"],
     check_config: |text| written(&WebhookConfig::parse(text)?),
-    ..base(ConnectionKind::Output, "webhook", "documents as JSON messages to an address")
+    ..base(ConnectionKind::Output, "webhook", "documents as JSON messages to a URL")
 };
 
 #[cfg(test)]

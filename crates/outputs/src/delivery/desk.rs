@@ -289,7 +289,7 @@ impl Desk {
         known.failures += 1;
         known.rests_until_ms = now_ms + rest_ms;
         let name = &load.opening.name;
-        known.why = Some(format!("output {name}: {}; it is tried again", unavailable.why));
+        known.why = Some(format!("output {name}: {}; retrying", unavailable.why));
     }
 
     /// Lets other processes and the command line know that an output cannot be reached.

@@ -105,7 +105,7 @@ impl EmailConfig {
 
 fn mailbox(field: &str, text: &str) -> Result<Mailbox, String> {
     text.parse().map_err(|_| {
-        format!("{field}: {text:?} is no address; write one such as crawler@example.com")
+        format!("{field}: {text:?} is not an address; write one such as crawler@example.com")
     })
 }
 
@@ -248,14 +248,15 @@ const SETTINGS: &[ConfigField] = &[
     },
     ConfigField {
         name: "port",
-        about: "its port; 0 is the usual one: 587 with starttls, 465 with tls, 25 with plain",
+        about: "port of the mail server; 0 for the default: 587 with starttls, 465 with tls, 25 \
+             with plain",
         example: "2525",
         default: Some("0"),
         kind: SettingKind::Number { least: 0, most: 65_535 },
     },
     ConfigField {
         name: "security",
-        about: "whether it is spoken to secretly after a first word, from the start, or never",
+        about: "encryption: STARTTLS, TLS from the start, or none",
         example: "tls",
         default: Some("starttls"),
         kind: SettingKind::Choice(Security::WORDS),
@@ -286,5 +287,5 @@ pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["from", "to", "events", "timeout_ms"],
     check_config: |text| written(&EmailConfig::parse(text)?),
-    ..base(ConnectionKind::Notification, "email", "what became of a job, by e-mail")
+    ..base(ConnectionKind::Notification, "email", "the outcome of jobs, by e-mail")
 };

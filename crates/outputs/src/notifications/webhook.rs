@@ -100,6 +100,6 @@ pub const CONNECTOR: Connector = Connector {
     ..base(
         ConnectionKind::Notification,
         "webhook",
-        "what became of a job, as a JSON message to an address",
+        "the outcome of jobs, as a JSON message to a URL",
     )
 };

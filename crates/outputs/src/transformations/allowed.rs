@@ -71,7 +71,7 @@ impl AllowedTransformation {
 fn expressions(field: &str, texts: &[String]) -> Result<Vec<Regex>, String> {
     let one = |text: &String| {
         let built = RegexBuilder::new(text).size_limit(REGEX_BYTES_MAX).build();
-        built.map_err(|_| format!("{field}: {text:?} is no regular expression that can be used"))
+        built.map_err(|_| format!("{field}: {text:?} is not a valid regular expression"))
     };
     texts.iter().map(one).collect()
 }
@@ -84,7 +84,7 @@ impl Transformation for AllowedTransformation {
             return refuse("EXCLUDEDURL", format!("its address matches {:?}", it.as_str()));
         }
         if !self.include.is_empty() && !self.include.iter().any(|it| it.is_match(uri)) {
-            return refuse("EXCLUDEDURL", "its address matches nothing that is allowed".to_owned());
+            return refuse("EXCLUDEDURL", "its URL matches no allowed expression".to_owned());
         }
         let extension = extension(uri);
         if !config.extensions.is_empty() && !config.extensions.contains(&extension) {
@@ -132,16 +132,16 @@ pub const CONNECTOR: Connector = Connector {
     settings: &[
         list("types", "a media type that is allowed, such as text/html or text/*", "text/*"),
         list("extensions", "an extension that is allowed", "html"),
-        list("include", "an expression that addresses must match, this or another", "^https://"),
-        list("exclude", "an expression that no address may match", "/private/"),
-        bytes("min_bytes", "the least size of a document", "10"),
+        list("include", "a regular expression; a URL must match at least one of them", "^https://"),
+        list("exclude", "a regular expression; URLs that match it are rejected", "/private/"),
+        bytes("min_bytes", "the smallest size of a document", "10"),
         bytes("max_bytes", "the largest size of a document; 0 is no limit", "1000000"),
     ],
     check_config: |text| written(&AllowedTransformation::read(read(text)?)?.config),
     ..base(
         ConnectionKind::Transformation,
         "allowed",
-        "lets only documents of some types, names, sizes and addresses through",
+        "passes only documents with allowed types, names, sizes and URLs",
     )
 };
 

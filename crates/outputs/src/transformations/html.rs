@@ -119,7 +119,7 @@ pub const CONNECTOR: Connector = Connector {
     }],
     takes_bodies: true,
     check_config: |text| written(&read::<HtmlConfig>(text)?),
-    ..base(ConnectionKind::Transformation, "html", "takes the main text out of pages")
+    ..base(ConnectionKind::Transformation, "html", "extracts the main text of pages")
 };
 
 #[cfg(test)]

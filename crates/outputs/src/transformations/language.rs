@@ -154,21 +154,21 @@ pub const CONNECTOR: Connector = Connector {
         },
         ConfigField {
             name: "overwrite",
-            about: "whether it counts more than what the page declares",
+            about: "whether it overrides the language that the page declares",
             example: "no",
             default: Some("yes"),
             kind: SettingKind::Flag,
         },
         ConfigField {
             name: "min_chars",
-            about: "shorter texts are not looked at",
+            about: "shorter texts are not examined",
             example: "100",
             default: Some("40"),
             kind: SettingKind::Number { least: 0, most: i64::MAX },
         },
     ],
     check_config: |text| written(&read::<LanguageConfig>(text)?.check()?),
-    ..base(ConnectionKind::Transformation, "language", "says which language a text is in")
+    ..base(ConnectionKind::Transformation, "language", "detects the language of a text")
 };
 
 #[cfg(test)]

@@ -155,7 +155,7 @@ fn template(field: &str, text: &str) -> Result<Vec<TemplatePart>, String> {
         let name = after.split_once('}').filter(|_| brace == "{");
         let Some((name, after)) = name else {
             return Err(format!(
-                "{field}: {text:?} has a brace without its other; write {{{{ or }}}} for a plain one"
+                "{field}: {text:?} has an unmatched brace; write {{{{ or }}}} for a literal one"
             ));
         };
         if !plain.is_empty() {

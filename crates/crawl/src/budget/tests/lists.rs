@@ -68,7 +68,7 @@ fn an_index_behind_more_than_three_indexes_is_not_followed_and_people_are_told()
     let closed = it.judge_list(index(url, depth)).expect("it is too deep");
     assert_eq!((closed.rule, closed.documents), (BudgetRule::ListDepth, 1));
     let words = closed.explain();
-    assert!(words.contains("more than 3 in a row") && words.contains("deep.example"), "{words}");
+    assert!(words.contains("more than 3 deep") && words.contains("deep.example"), "{words}");
     let again = it.judge_list(ListIndex { look: LookKind::Same, ..index(url, depth) });
     assert_eq!(again, Some(closed), "what it names every day is not more");
 

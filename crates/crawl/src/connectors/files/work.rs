@@ -180,7 +180,7 @@ impl Repository for FilesRepository {
             return Some((ReasonCode::Scope, "it is under none of the job's roots".to_owned()));
         }
         if self.exclude.is_match(docid) {
-            return Some((ReasonCode::Scope, "an expression of exclude matches it".to_owned()));
+            return Some((ReasonCode::Scope, "it matches an exclude expression".to_owned()));
         }
         None
     }

@@ -107,5 +107,5 @@ const GLOBAL_UNICAST: Cidr = Cidr::v6([0x2000, 0, 0, 0], 3);
 pub(super) fn special(address: IpAddr) -> Option<&'static str> {
     let named = SPECIAL.iter().find(|(range, _)| range.contains(address)).map(|(_, name)| *name);
     let is_global = address.is_ipv4() || GLOBAL_UNICAST.contains(address);
-    named.or((!is_global).then_some("not given out for the public internet"))
+    named.or((!is_global).then_some("not allocated for the public internet"))
 }

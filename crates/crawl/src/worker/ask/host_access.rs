@@ -157,7 +157,7 @@ impl HostAccess {
             true => "a throttle of its connection",
             false => host.blocked_by.as_deref().unwrap_or("its delay"),
         };
-        format!("{} is left alone until its time comes ({why})", host.name)
+        format!("waiting for {} ({why})", host.name)
     }
 
     /// What keeps a document's host from being asked now.
@@ -170,11 +170,11 @@ impl HostAccess {
         let known = self.hosts.get(host);
         if let (Some(_), Some(code)) = (known.blocked_ms, known.blocked_by.as_deref()) {
             let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
-            return LeftAlone::Because(format!("{name} is left alone after trouble: {words}"));
+            return LeftAlone::Because(format!("{name} is blocked after errors: {words}"));
         }
         match self.robots.trouble(origin_of(docid)) {
             Some(why) => {
-                LeftAlone::Because(format!("the robots.txt of {name} cannot be had: {why}"))
+                LeftAlone::Because(format!("the robots.txt of {name} could not be fetched: {why}"))
             }
             None => LeftAlone::Unknown,
         }
@@ -290,6 +290,6 @@ mod tests {
         }
         assert!(access.describe_wait(HOST, false).ends_with("(connect-refused)"));
         let LeftAlone::Because(why) = access.left_alone(&work, HOST, URL) else { panic!() };
-        assert!(why.starts_with("a.example is left alone after trouble"), "{why}");
+        assert!(why.starts_with("a.example is blocked after errors"), "{why}");
     }
 }

@@ -154,7 +154,7 @@ impl Worker {
         let (session, failed) = match walked.outcome {
             Ok(session) => (Arc::new(session), None),
             Err(why) => {
-                let why = format!("logging in has failed {why}");
+                let why = format!("the login failed {why}");
                 self.deps.progress.troubled(
                     job.run_key(),
                     ReasonCode::Login.name(),

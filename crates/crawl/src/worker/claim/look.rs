@@ -47,8 +47,8 @@ impl Worker {
         if self.control.is_paused() {
             let why = format!(
                 "the disk that holds {} is almost full: {} MB are free, {} MB are needed for \
-                 commits and merges; the crawl goes on when there is room (--min-free 0 goes \
-                 on until it is full)",
+                 commits and merges; the crawl continues when there is space (--min-free 0 \
+                 continues until it is full)",
                 path.display(),
                 room.free_bytes / 1_000_000,
                 needed_bytes.div_ceil(1_000_000)

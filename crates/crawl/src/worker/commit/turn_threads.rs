@@ -114,7 +114,7 @@ impl Patience<'_> {
             return false;
         }
         self.progress
-            .waits_for(Waiter::Commit, Some(format!("{error}; trying again until it works")));
+            .waits_for(Waiter::Commit, Some(format!("{error}; retrying until it succeeds")));
         std::thread::park_timeout(*wait);
         *wait = (*wait * 2).min(WAIT_MAX);
         true

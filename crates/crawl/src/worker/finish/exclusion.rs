@@ -82,7 +82,7 @@ pub(super) fn exclude_content(
         start_ms: at.now_ms,
         end_ms: at.now_ms,
     });
-    let detail = format!("what it says matches --exclude-content {expression:?}");
+    let detail = format!("its content matches --exclude-content {expression:?}");
     let to = Settlement::Cut(Reason::known(ReasonCode::ExcludedContent, Some(&detail)));
     let seen = SeenDocument::Forbidden {
         code: ReasonCode::ExcludedContent,

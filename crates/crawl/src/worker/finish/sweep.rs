@@ -172,14 +172,14 @@ pub(crate) fn given_up(
     }
     let (code, detail) = match why {
         LeftAlone::Throttle(throttle) => {
-            let words = format!("throttle {throttle:?} of its connection allows it no documents");
+            let words = format!("throttle {throttle:?} of its connection allows no documents");
             (ReasonCode::Throttled, words)
         }
         LeftAlone::Because(why) => {
             (ReasonCode::HostLeftAlone, format!("{why}; the run does not wait that long"))
         }
         LeftAlone::Unknown => {
-            let words = "its host was left alone for longer than the run waits";
+            let words = "its host was blocked for longer than the run waits";
             (ReasonCode::HostLeftAlone, words.to_owned())
         }
     };

@@ -34,12 +34,12 @@ use work::CrawlWork;
 
 /// Crawl a site, or continue a crawl
 ///
-/// The first crawl fetches what the seeds lead to; each further one looks again at every
-/// known document, asks only for what changed where the server can tell, and finds what
-/// is new. A crawl that was interrupted goes on where it was. Flags are remembered with
-/// the job: without URLs, --job NAME repeats it as it was, and a flag given then edits it.
-/// While `driftline work` or `serve` has the directory, that process crawls, and this one
-/// shows the progress; Ctrl-C pauses the job, and the same command goes on with it.
+/// The first crawl fetches everything the seeds lead to. Later crawls check every known document
+/// again, with conditional requests where the server supports them, and find new ones. An
+/// interrupted crawl continues where it stopped. Flags are stored with the job: --job NAME without
+/// URLs repeats the crawl with the same settings, and a flag given then changes them. While
+/// `driftline work` or `serve` holds the directory, that process runs the crawl and this one shows
+/// its progress; Ctrl-C pauses the job, and the same command continues it.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -49,32 +49,33 @@ Examples:
   driftline crawl https://example.com/ --database postgres://driftline@db/driftline \\
       --objects s3://crawl/objects
 
-Exit code: 0 the run is over, 1 it was stopped before or the run could fetch nothing, 2 it could not be done.")]
+Exit code: 0 the run finished, 1 it was stopped before that or could fetch nothing, 2 error.")]
 pub struct Args {
-    /// Where the crawl begins; none for a job that is there already
+    /// Where the crawl begins; can be omitted for an existing job
     #[arg(value_name = "URL")]
     seeds: Vec<String>,
-    /// The job's name; by default the host of the first URL
+    /// Name of the job [default: the host of the first URL]
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
     #[command(flatten)]
     flags: CrawlFlags,
     #[command(flatten)]
     place: Place,
-    /// Follow again what looked endless, and count anew
+    /// Follow suspected crawler traps again, and restart their counts
     #[arg(long)]
     reopen: bool,
-    /// The number of parts of a new database: more for more machines
+    /// Number of parts of a new database; more parts can be spread over more machines
     #[arg(long, value_name = "N", default_value_t = settings::PARTS_DEFAULT)]
     parts: u32,
-    /// This process's name among those that share a database; the same after a restart
+    /// Name of this process among those that share the database; keep it the same across restarts
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// How many seconds a silent process keeps its parts of a database
+    /// Seconds without a heartbeat after which a process loses its parts of the database
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = flags::seconds)]
     lease: f64,
-    /// Pause while less than so much of the data directory's disk is free, or less than a commit,
-    /// a merge and a checkpoint may write (about 900 MB); 0 goes on until the disk is full
+    /// Pause while less than this percentage of the data directory's disk is free, or less than
+    /// about 900 MB, which a commit, a merge and a checkpoint may write; 0 continues until the disk
+    /// is full
     #[arg(long, value_name = "PERCENT", default_value_t = 5)]
     min_free: u64,
 }
@@ -135,8 +136,8 @@ fn hold_or_hand_over(args: &Args, request: &CrawlRequest) -> anyhow::Result<Craw
                 }
             }
             Some(holder) => bail!(
-                "{error:#}; it is `{}`, which takes no other crawl: wait until it ends, or stop it \
-                 and start `driftline work`, which takes every crawl",
+                "{error:#}; that process runs `{}`, which accepts no other crawl: wait until it \
+                 ends, or stop it and start `driftline work`, which accepts any crawl",
                 shown(&holder.doing)
             ),
             None => return Err(error),
@@ -162,8 +163,8 @@ fn job_name(args: &Args, first: Option<&str>) -> anyhow::Result<String> {
         (Some(name), _) => Ok(name.clone()),
         (None, Some(url)) => Ok(page::url::host_of(url).to_owned()),
         (None, None) => bail!(
-            "give the URL where the crawl begins, or --job NAME to go on with a job; \
-             `driftline status` lists the jobs"
+            "give the URL where the crawl begins, or --job NAME to continue a job; `driftline \
+             status` lists the jobs"
         ),
     }
 }
@@ -217,8 +218,8 @@ impl Crawl<'_> {
         }
         if worked.ended == CrawlEnd::Replaced {
             bail!(
-                "another process has started under the name {}, so this one has stopped; give \
-                 each its own --node NAME",
+                "another process has started with the name {}, so this one has stopped; give each \
+                 process its own --node NAME",
                 shown(&self.node_name)
             );
         }
@@ -273,14 +274,14 @@ fn announce(args: &Args, name: &str, begun: &Begun) {
     let (name, run) = (shown(name), begun.run);
     let what = match (begun.is_new, run.0) {
         (true, 1) => format!("job {name}, run 1: the first crawl"),
-        (true, _) => format!("job {name}, run {run}: looking again at what is known"),
+        (true, _) => format!("job {name}, run {run}: checking known documents again"),
         (false, _) if begun.was_paused => {
-            format!("job {name}, run {run}: it was paused, and goes on")
+            format!("job {name}, run {run}: resuming after a pause")
         }
-        (false, _) => format!("job {name}, run {run}: going on where it was interrupted"),
+        (false, _) => format!("job {name}, run {run}: continuing after an interruption"),
     };
     say(&what);
     if begun.let_in > 0 {
-        say(&format!("the changed settings let {} more documents in", begun.let_in));
+        say(&format!("the new settings allow {} more documents", begun.let_in));
     }
 }

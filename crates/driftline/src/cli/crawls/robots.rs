@@ -12,23 +12,24 @@ use serde_json::json;
 use crate::cli::say;
 use crate::text::shown;
 
-/// Tell whether a robots.txt lets an agent fetch a URL, and which line decides.
+/// Check whether a robots.txt allows an agent to fetch a URL, and show the line that decides
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit code: 0 allowed, 1 disallowed, 2 no answer: the command or the file cannot be read.\n\n\
-    Example: driftline robots --file robots.txt --agent FooBot https://example.com/private/page"
+    after_help = "Exit code: 0 allowed, 1 disallowed, 2 error: the command line is wrong or the \
+         file cannot be read.\n\nExample: driftline robots --file robots.txt --agent FooBot \
+         https://example.com/private/page"
 )]
 pub struct Args {
-    /// The robots.txt to read.
+    /// The robots.txt to read
     #[arg(long, value_name = "FILE")]
     file: PathBuf,
-    /// The crawler's name: a product token such as FooBot, or a whole User-Agent header.
+    /// The crawler's name: a product token such as FooBot, or a whole User-Agent header
     #[arg(long, value_name = "AGENT")]
     agent: String,
-    /// Answer as JSON.
+    /// Answer in JSON
     #[arg(long)]
     json: bool,
-    /// An http or https URL, or a path that begins with `/`.
+    /// An http or https URL, or a path that begins with `/`
     #[arg(value_parser = url_or_path)]
     url: String,
 }
@@ -58,7 +59,7 @@ fn as_text(verdict: &Verdict) -> String {
     match &verdict.rule {
         Some(rule) => {
             let (line, text, agent) = (rule.line, shown(&rule.text), rule.agent);
-            format!("{word}\nline {line}: {text}  (group of {agent})")
+            format!("{word}\nline {line}: {text}  (in the group for {agent})")
         }
         None => format!("{word}\nno rule applies"),
     }
@@ -104,7 +105,10 @@ mod tests {
     fn the_answer_names_the_line() {
         let robots = Robots::parse(b"User-agent: *\nDisallow: /a\x1b[2J\n");
         let blocked = robots.verdict("x", "/a\u{1b}[2Jb");
-        assert_eq!(as_text(&blocked), "disallowed\nline 2: Disallow: /a\\u{1b}[2J  (group of *)");
+        assert_eq!(
+            as_text(&blocked),
+            "disallowed\nline 2: Disallow: /a\\u{1b}[2J  (in the group for *)"
+        );
         let parsed: serde_json::Value = serde_json::from_str(&as_json(&blocked)).unwrap();
         assert_eq!(parsed["rule"]["line"], 2);
         assert_eq!(parsed["allowed"], false);

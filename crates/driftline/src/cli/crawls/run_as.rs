@@ -9,16 +9,16 @@ use anyhow::{Context, bail, ensure};
 use nix::unistd::{self, Gid, Uid, User};
 
 /// What root is told.
-pub const ROOT: &str = "this process runs as root: whoever takes it over has the whole machine, \
-     and jobs can read every file";
+pub const ROOT: &str = "this process runs as root: whoever takes it over controls the whole \
+     machine, and jobs can read every file";
 /// What root can do about it.
-pub const NOT_ROOT: &str = "start it as a user of its own, or with --user NAME";
+pub const NOT_ROOT: &str = "start it as a dedicated user, or with --user NAME";
 
 /// The user that a process of root goes on as.
 #[derive(clap::Args)]
 pub struct RunAs {
-    /// Started by root: give up root's rights before anything else and go on as this user, given
-    /// by name or as UID or UID:GID; the data directory and the files of keys must be theirs
+    /// When started as root: drop root privileges first and continue as this user, given as a name,
+    /// UID or UID:GID; the user must own the data directory and the key files
     #[arg(long, value_name = "USER")]
     user: Option<String>,
 }
@@ -31,8 +31,8 @@ impl RunAs {
             Some(user) => {
                 ensure!(
                     is_root,
-                    "only root can go on as another user, and this process runs as {}; leave \
-                     --user out, or start it as root",
+                    "only root can switch to another user, and this process runs as {}; omit \
+                     --user, or start it as root",
                     unistd::geteuid()
                 );
                 give_up_root(named(user)?)?;
@@ -58,14 +58,12 @@ fn named(text: &str) -> anyhow::Result<Identity> {
     };
     let identity = match (user.parse(), group) {
         (Ok(user), Some(group)) => {
-            let group = group.parse().ok().context("a group is given as a number: UID:GID")?;
+            let group = group.parse().ok().context("a group must be a number: UID:GID")?;
             Identity { user: Uid::from_raw(user), group: Gid::from_raw(group) }
         }
-        (Err(_), Some(_)) => bail!("--user takes a name, or numbers as UID or UID:GID"),
+        (Err(_), Some(_)) => bail!("--user takes a name, a UID or UID:GID"),
         (Ok(user), None) => known(User::from_uid(Uid::from_raw(user)), || {
-            format!(
-                "no user of this machine has the number {user}; give the group, too: {user}:GID"
-            )
+            format!("no user on this machine has UID {user}; give the group too: {user}:GID")
         })?,
         (Err(_), None) => known(User::from_name(user), || {
             format!(
@@ -74,7 +72,7 @@ fn named(text: &str) -> anyhow::Result<Identity> {
             )
         })?,
     };
-    ensure!(!identity.user.is_root(), "--user is there to leave root: name another user");
+    ensure!(!identity.user.is_root(), "--user must name a user other than root");
     Ok(identity)
 }
 
@@ -82,7 +80,7 @@ fn known(
     found: nix::Result<Option<User>>,
     unknown: impl FnOnce() -> String,
 ) -> anyhow::Result<Identity> {
-    let found = found.context("this machine's users cannot be looked up")?;
+    let found = found.context("cannot look up the users of this machine")?;
     let Some(found) = found else { bail!(unknown()) };
     Ok(Identity { user: found.uid, group: found.gid })
 }
@@ -92,9 +90,9 @@ fn give_up_root(Identity { user, group }: Identity) -> anyhow::Result<()> {
     unistd::setgroups(&[])
         .and_then(|()| unistd::setresgid(group, group, group))
         .and_then(|()| unistd::setresuid(user, user, user))
-        .with_context(|| format!("cannot go on as user {user} and group {group}"))?;
+        .with_context(|| format!("cannot switch to user {user} and group {group}"))?;
     let is_back = unistd::setuid(Uid::from_raw(0)).is_ok();
-    ensure!(!is_back, "this process could get root's rights back, so it ends");
+    ensure!(!is_back, "this process could regain root privileges, so it exits");
     Ok(())
 }
 
@@ -125,7 +123,7 @@ mod tests {
         assert!(reason("nobody:nogroup").contains("UID:GID"));
         assert!(reason("12:x").contains("UID:GID"));
         for root in ["0:0", "0:100"] {
-            assert!(reason(root).contains("name another user"), "{root}");
+            assert!(reason(root).contains("a user other than root"), "{root}");
         }
     }
 }

@@ -30,46 +30,46 @@ use store::{Db, clock};
 /// What it is doing if it works on no job.
 const ANSWERING: &str = "serve --no-work";
 
-/// Work on all jobs, and answer the HTTP API, until stopped
+/// Work on all jobs and serve the HTTP API until stopped
 ///
-/// Whoever calls needs a token: `driftline token create`. Beyond this machine it listens
-/// only with TLS, or behind a proxy that has it.
+/// Every caller needs a token: `driftline token create`. An address that other machines can reach
+/// requires TLS, from this server or from a proxy in front of it.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
   driftline serve
   driftline serve --listen 0.0.0.0:8470 --host search.example --tls-cert cert.pem --tls-key key.pem
   driftline serve --listen 10.0.0.5:8470 --host search.example --behind-proxy --log json
-  driftline serve --answers 8        # callers before crawls
+  driftline serve --answers 8        # favour callers over crawls
   driftline serve --user driftline   # started by root
 
-Exit code: 0 it was stopped in good order, 2 it could not be done.")]
+Exit code: 0 stopped cleanly, 2 error.")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// The address to listen at; port 0 takes a free one
+    /// Address to listen on; port 0 picks a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8470")]
     listen: SocketAddr,
-    /// A name by which callers know the server; may be given several times
+    /// Host name by which callers reach the server; can be repeated
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// A file with the server's certificates, the own one first
+    /// File with the server's certificate chain, its own certificate first
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// A file with the key of the first certificate
+    /// File with the private key of the first certificate
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// A proxy with TLS stands before it
+    /// A proxy in front of the server terminates TLS
     #[arg(long, conflicts_with = "tls_cert")]
     behind_proxy: bool,
-    /// How the log on standard error looks
+    /// Format of the log on standard error
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log: LogFormat,
-    /// Only answer, and work on no job
+    /// Only serve the API; work on no job
     #[arg(long)]
     no_work: bool,
-    /// Answers that are computed at a time, while others wait [default: half of the cores, since
-    /// jobs need the others, at least 2; all cores with --no-work]
+    /// Number of requests to answer at once; others wait [default: half of the cores, at least 2,
+    /// because jobs need the rest; all cores with --no-work]
     #[arg(long, value_name = "N", value_parser = answers_at_once)]
     answers: Option<usize>,
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub struct Args {
 enum LogFormat {
     /// For people
     Text,
-    /// A JSON object a line, for programs
+    /// For programs: one JSON object per line
     Json,
 }
 
@@ -92,8 +92,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let log = Arc::new(Log::to_stderr(args.log == LogFormat::Json));
     if !args.listen.ip().is_loopback() && args.tls_cert.is_none() && !args.behind_proxy {
         bail!(
-            "{} can be reached from other machines, and tokens would go there for all to read; \
-             give --tls-cert and --tls-key, or --behind-proxy if a proxy with TLS stands before it",
+            "other machines can reach {}, and without TLS tokens would be sent in the clear; give \
+             --tls-cert and --tls-key, or --behind-proxy if a proxy in front terminates TLS",
             args.listen
         );
     }
@@ -101,8 +101,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         (Some(certificates), Some(key)) => Some(server::tls(certificates, key)?),
         _ => None,
     };
-    let listener = TcpListener::bind(args.listen)
-        .with_context(|| format!("cannot listen at {}; another may, with --listen", args.listen))?;
+    let listener = TcpListener::bind(args.listen).with_context(|| {
+        format!("cannot listen on {}; choose another address with --listen", args.listen)
+    })?;
     let mut working = WorkProcess::prepare(&args.place, &args.effort)?;
     working.own.push(listener.local_addr()?);
     store::targets::claim_listener(listener.local_addr()?);
@@ -180,11 +181,11 @@ fn announce(args: &Args, db: &Db, address: SocketAddr) -> anyhow::Result<()> {
         say(&json!({"url": url, "process": std::process::id(), "has_token": has_token}).to_string());
         return Ok(());
     }
-    say(&format!("{} is served at {url}; Ctrl-C ends it in good order", args.place.name()));
+    say(&format!("serving {} at {url}; press Ctrl-C to stop", args.place.name()));
     if !has_token {
         let place = args.place.flags();
         say(&format!(
-            "nobody can call it yet; make a token: driftline token create me --role admin{}",
+            "no token is valid yet; create one: driftline token create me --role admin{}",
             shown(&place)
         ));
     }

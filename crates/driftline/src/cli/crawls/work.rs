@@ -36,12 +36,11 @@ use store::tables::nodes::{self, NewNode};
 use store::tables::settings;
 use summary::{RunsBefore, WorkSummary};
 
-/// Work on all jobs, until stopped
+/// Work on all jobs until stopped
 ///
-/// Jobs are defined, started and stopped with `driftline job`, by this machine or others,
-/// or start by their schedules. A `driftline crawl` of a directory that this process has is
-/// carried out by this process. Several processes may work on one database; a data directory
-/// has one at a time.
+/// Jobs are defined, started and stopped with `driftline job`, on this machine or another, or start
+/// on schedule. While this process holds a data directory, `driftline crawl` hands its crawls to
+/// it. Several processes can work on one database, but only one at a time on a data directory.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -50,13 +49,12 @@ Examples:
   driftline work --user driftline    # started by root
   driftline work --database postgres://driftline@db/driftline --objects s3://crawl/objects
 
-Exit code: 0 no run failed, 1 a run that ended meanwhile failed, 2 it could not be done. A run has
-failed if an error aborted it, or if nothing of what it tried could be had; one that somebody
-aborted has not.")]
+Exit code: 0 no run failed, 1 a run failed, 2 error. A run fails if an error aborts it, or if it
+could fetch nothing. A run that a user aborts has not failed.")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// End when no job has anything to do
+    /// Exit when no job has anything left to do
     #[arg(long)]
     until_idle: bool,
     #[command(flatten)]
@@ -68,20 +66,21 @@ pub struct Args {
 /// How a process works on jobs.
 #[derive(ClapArgs)]
 pub struct Effort {
-    /// Documents under way at once
+    /// Number of documents to work on at once
     #[arg(long, value_name = "N", default_value_t = 32)]
     concurrency: usize,
-    /// This process's name among those that share a database; the same after a restart
+    /// Name of this process among those that share the database; keep it the same across restarts
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// How many seconds a silent process keeps its parts of a database
+    /// Seconds without a heartbeat after which a process loses its parts of the database
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = flags::seconds)]
     lease: f64,
-    /// Pause while less than so much of the data directory's disk is free, or less than a commit,
-    /// a merge and a checkpoint may write (about 900 MB); 0 goes on until the disk is full
+    /// Pause while less than this percentage of the data directory's disk is free, or less than
+    /// about 900 MB, which a commit, a merge and a checkpoint may write; 0 continues until the disk
+    /// is full
     #[arg(long, value_name = "PERCENT", default_value_t = 5)]
     min_free: u64,
-    /// The number of parts of a new database: more for more machines
+    /// Number of parts of a new database; more parts can be spread over more machines
     #[arg(long, value_name = "N", default_value_t = settings::PARTS_DEFAULT)]
     parts: u32,
 }
@@ -167,8 +166,8 @@ impl WorkProcess {
         stopped?;
         match worked.ended {
             CrawlEnd::Replaced => anyhow::bail!(
-                "another process has started under the name {}, so this one has stopped; give \
-                 each its own --node NAME",
+                "another process has started with the name {}, so this one has stopped; give each \
+                 process its own --node NAME",
                 shown(&self.settings.node_name)
             ),
             _ => Ok(worked),

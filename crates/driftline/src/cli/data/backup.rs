@@ -8,24 +8,23 @@ use clap::Args as ClapArgs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Copy a data directory to a new place, also while it is in use
+/// Back up a data directory, even while it is in use
 ///
-/// The copy has a manifest with the hash of every file; `driftline restore` checks
-/// all of them.
+/// The backup has a manifest with the hash of every file; `driftline restore` checks them all.
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline backup /mnt/backups/monday")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// A directory that is not there yet
+    /// Directory for the backup; it must not exist yet
     target: PathBuf,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Some(root) = args.place.directory() else {
         anyhow::bail!(
-            "a database is backed up by its own tools: pg_dump (or the server's archiving) for the \
-             rows, and versioning of the bucket, or a copy of the directory, for the objects"
+            "a database is backed up with its own tools: pg_dump (or WAL archiving) for the rows, \
+             and versioning of the bucket, or a copy of the directory, for the objects"
         );
     };
     let layout = existing(root)?;

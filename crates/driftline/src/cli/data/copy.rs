@@ -18,10 +18,10 @@ use store::{Db, clock};
 
 /// Copy a data directory to PostgreSQL and an object store, or back
 ///
-/// The target must be new: an empty database and an empty directory or prefix of a
-/// bucket, or a data directory that is not there yet. Nothing may work on the source
-/// meanwhile. Until the copy is whole, every verb refuses the target; when a copy was
-/// cut off, run it again and it starts over. The source is not changed.
+/// The target must be new: an empty database and an empty directory or bucket prefix, or a data
+/// directory that does not exist yet. No process may use the source meanwhile. Until the copy is
+/// complete, every command refuses the target; an interrupted copy starts over when it is run
+/// again. The source is not changed.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Example: driftline copy --data ./driftline-data --to postgres://driftline@db/driftline \\
@@ -35,16 +35,16 @@ pub struct Args {
     /// Copy the data directory to this PostgreSQL database
     #[arg(long, value_name = "URL", requires = "to_objects")]
     to: Option<String>,
-    /// Where its objects go: file:///directory or s3://bucket/prefix
+    /// Where to put the objects: file:///directory or s3://bucket/prefix
     #[arg(long, value_name = "PLACE", requires = "to")]
     to_objects: Option<String>,
     /// Copy from this PostgreSQL database
     #[arg(long, value_name = "URL", requires_all = ["from_objects", "to_data"], conflicts_with = "data")]
     from: Option<String>,
-    /// Where its objects are: file:///directory or s3://bucket/prefix
+    /// Where the objects are: file:///directory or s3://bucket/prefix
     #[arg(long, value_name = "PLACE", requires = "from")]
     from_objects: Option<String>,
-    /// The data directory to make of it
+    /// Data directory to create from it
     #[arg(long, value_name = "DIR", requires = "from")]
     to_data: Option<PathBuf>,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             (Some(url), Some(place), None, None, None) => copy_out(&args, url, place)?,
             (None, None, Some(url), Some(place), Some(dir)) => copy_back(&args, url, place, dir)?,
             _ => bail!(
-                "name one direction: --to and --to-objects, or --from, --from-objects and --to-data"
+                "give one direction: --to and --to-objects, or --from, --from-objects and --to-data"
             ),
         };
     if args.data.json {
@@ -69,8 +69,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         let CopySummary { tables, rows, objects, bytes } = copied;
         say(&format!(
-            "{} is ready: {rows} rows of {tables} tables and {objects} objects, {}, \
-             all as they were",
+            "{} is ready: {rows} rows of {tables} tables and {objects} objects, {}, all verified",
             shown(&target),
             size_of(bytes)
         ));
@@ -127,7 +126,8 @@ fn refuse_open_secrets(source: &Db, target: &Db) -> anyhow::Result<()> {
     let stored = source.read(definitions::collect)?;
     ensure!(
         target.keys().can_seal() || !stored.has_secrets(),
-        "connections have secrets, and the database has no key for them; {NAME_A_KEY}"
+        "connections have secrets, and there is no key to encrypt them in the database; \
+         {NAME_A_KEY}"
     );
     Ok(())
 }
@@ -140,7 +140,7 @@ fn shared(
     flag: &str,
 ) -> anyhow::Result<Home> {
     let db = Db::open_postgres(url).with_context(|| {
-        format!("cannot open the database that {flag} names; it must run and have been created")
+        format!("cannot open the database given with {flag}; it must be running and must exist")
     })?;
     let db = args.secrets.of(db)?;
     Ok(Home { db, objects: Objects::open(location)?, objects_at: place.to_owned() })

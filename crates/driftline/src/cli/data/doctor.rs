@@ -23,16 +23,15 @@ use store::clock;
 use store::datadir::Layout;
 use store::objects::Objects;
 
-/// Check machine, data and connections, and say what to do about problems
+/// Check the machine, the data and the connections, and suggest fixes
 #[derive(ClapArgs)]
 #[command(
-    after_help = "Exit code: 0 nothing has failed, 1 something has, 2 it could not be looked at.\n\n\
-    Example: driftline doctor --online"
+    after_help = "Exit code: 0 no check failed, 1 a check failed, 2 error.\n\nExample: driftline doctor --online"
 )]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// Also try to reach the web, or another host and port
+    /// Also try to reach the web, or the given host and port
     #[arg(long, value_name = "HOST:PORT", num_args = 0..=1,
           default_missing_value = "example.com:443")]
     online: Option<String>,
@@ -77,10 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// What the rows say of themselves; that they cannot be asked is a finding too.
 fn rows(place: &Place) -> Vec<Check> {
     place.ask::<Doctor>(()).unwrap_or_else(|error| {
-        let help = Advice {
-            why: "everything that is known is in it",
-            next: "the message says what to do",
-        };
+        let help = Advice { why: "all data is in it", next: "the message says what to do" };
         vec![Check::fail("database", format!("{error:#}"), help)]
     })
 }
@@ -88,7 +84,7 @@ fn rows(place: &Place) -> Vec<Check> {
 /// Whether objects can be kept. A place that is not named is not looked at.
 fn objects(place: &Place) -> Check {
     if !place.has_objects() {
-        let hint = "not asked; name their place with --objects";
+        let hint = "not checked; name their location with --objects";
         return Check::skip("objects", hint);
     }
     let opened = place.location().and_then(|location| Ok(Objects::open(&location)?));

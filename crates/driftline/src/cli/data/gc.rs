@@ -16,17 +16,17 @@ use store::tables::nodes::{self, NewNode};
 
 /// Pack small fact files, and remove objects that are no longer needed
 ///
-/// A crawl does this at its end, and processes that work do it every few hours, a bounded piece
-/// at a time; this does all of it. Facts and bodies go a day after their commit, when no document
-/// points to them and every output has passed them; what is left of chunks of which little is
-/// needed is written again. Their objects are condemned first and removed by the
-/// first run that comes a day later, so that nobody who is reading is disturbed.
+/// A crawl collects garbage at its end, and `work` and `serve` do so every few hours, a limited
+/// amount at a time; this command does all of it. Facts and bodies are dropped a day after their
+/// commit, once no document refers to them and every output has processed them. Chunks of which
+/// little is still needed are rewritten. Objects are first marked for removal, and removed by the
+/// first collection at least a day later, so that readers are not disturbed.
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline gc --data ./driftline-data")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// Also delete objects that no row knows; without this they are only listed
+    /// Also delete objects that no row refers to; by default they are only listed
     #[arg(long)]
     delete_orphans: bool,
 }
@@ -80,26 +80,26 @@ fn node_name(held: &OpenPlace) -> String {
 fn print(report: &GcReport, delete_orphans: bool) {
     say(&format!("packed the facts of {} chunks", report.packed));
     say(&format!(
-        "dropped the facts of {} chunks and the bodies of {}; {} objects condemned",
+        "dropped the facts of {} chunks and the bodies of {}; {} objects marked for removal",
         report.facts_dropped, report.bodies_dropped, report.condemned
     ));
     say(&format!(
-        "rewrote {} chunks of which little was needed: {} written",
+        "rewrote {} chunks of which little was still needed: {} written",
         report.rewritten,
         size_of(report.rewritten_bytes)
     ));
     say(&format!(
-        "forgot {} chunks that nothing needed any more, and {} that were given up",
+        "deleted the rows of {} chunks that are no longer needed and of {} abandoned ones",
         report.chunks_forgotten, report.abandoned_forgotten
     ));
     say(&format!(
-        "removed {} objects: {} freed, and {} of rows to be used again",
+        "removed {} objects: {} freed, and {} of rows for reuse",
         report.collected,
         size_of(report.object_bytes_freed),
         size_of(report.row_bytes_freed)
     ));
     if report.parts_busy > 0 {
-        say(&format!("{} parts were left alone: they are in use", report.parts_busy));
+        say(&format!("{} parts were skipped: they are in use", report.parts_busy));
     }
     let orphans = &report.orphans;
     if orphans.found == 0 {
@@ -110,7 +110,7 @@ fn print(report: &GcReport, delete_orphans: bool) {
         false => ("found", "; delete them with: driftline gc --delete-orphans"),
     };
     say(&format!(
-        "{verb} {} objects that no row knows, {}{hint}",
+        "{verb} {} objects that no row refers to, {}{hint}",
         orphans.found,
         size_of(orphans.bytes)
     ));

@@ -11,13 +11,13 @@ use store::tables::{overview, settings};
 
 /// Create or upgrade a data directory or a PostgreSQL database
 ///
-/// The number of parts is fixed for the life of the data.
+/// The number of parts cannot be changed later.
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline init --data ./driftline-data --parts 64")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// Units of distribution; more of them spread over more machines later
+    /// Number of parts; more parts can be spread over more machines later
     #[arg(long, value_name = "N", default_value_t = settings::PARTS_DEFAULT)]
     parts: u32,
 }
@@ -45,7 +45,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let place = args.place.name();
         say(&format!("{place} {verb}: {} parts, schema {}", found.parts, found.schema));
         if existed && found.parts != args.parts && args.parts != settings::PARTS_DEFAULT {
-            say(&format!("It keeps its {} parts: they are fixed when it is made.", found.parts));
+            say(&format!("It keeps its {} parts: the number cannot be changed.", found.parts));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -7,13 +7,13 @@ use clap::Args as ClapArgs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Restore a backup into a new data directory, checking every byte
+/// Restore a backup into a new data directory, verifying every file
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline restore /mnt/backups/monday --data ./driftline-data")]
 pub struct Args {
     #[command(flatten)]
     data: Data,
-    /// A directory made by `driftline backup`
+    /// Directory made by `driftline backup`
     source: PathBuf,
 }
 
@@ -25,7 +25,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         say(&serde_json::json!({"data": root, "files": files, "bytes": bytes}).to_string());
     } else {
         let (files, bytes) = (copied.files, size_of(copied.bytes));
-        say(&format!("{} is ready: {files} files, {bytes}, all as they were", shown(&root)));
+        say(&format!("{} is ready: {files} files, {bytes}, all verified", shown(&root)));
     }
     Ok(ExitCode::SUCCESS)
 }

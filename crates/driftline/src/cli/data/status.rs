@@ -12,7 +12,7 @@ use store::tables::cursors::{self, LINKS, SEARCH};
 use store::tables::overview::{JobOverview, RunState};
 use store::tables::queue::State;
 
-/// Show what there is, who works on it, and how each job stands
+/// Show the state of the data, of the processes that use it, and of every job
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline status --json")]
 pub struct Args {
@@ -44,7 +44,11 @@ fn lines(found: &StatusResponse, place: &str, now_ms: i64) -> Vec<String> {
     if found.holder.is_none() {
         out.extend(overview.nodes.iter().map(|node| {
             let heard = when(node.heartbeat_ms, now_ms);
-            format!("in use by {} ({}), heard of {heard}", shown(&node.name), shown(&node.roles))
+            format!(
+                "in use by {} ({}), last heartbeat {heard}",
+                shown(&node.name),
+                shown(&node.roles)
+            )
         }));
     }
     out.push(format!("{} chunks committed", overview.commits));
@@ -68,7 +72,7 @@ fn lines(found: &StatusResponse, place: &str, now_ms: i64) -> Vec<String> {
     }
     if overview.hosts_blocked > 0 {
         let hosts = count(overview.hosts_blocked, "host");
-        out.push(format!("{hosts} blocked after trouble; see: driftline hosts --by errors"));
+        out.push(format!("{hosts} blocked after errors; see: driftline hosts --by errors"));
     }
     out.extend(found.outages.iter().map(|it| outages::line(it, now_ms)));
     for job in &overview.jobs {
@@ -86,14 +90,14 @@ fn job_lines(job: &JobOverview, now_ms: i64) -> Vec<String> {
     let name = job.name.as_deref().map_or(format!("job {}", job.id), shown);
     let run = job.run;
     let started = |word: &str| match job.start_ms {
-        Some(start_ms) => format!("run {run} {word}, begun {}", when(start_ms, now_ms)),
+        Some(start_ms) => format!("run {run} {word}, started {}", when(start_ms, now_ms)),
         None => format!("run {run} {word}"),
     };
     let standing = match (job.standing, job.end_ms) {
         (RunState::New, _) => "not yet run".to_owned(),
         (RunState::Running, _) => started("is running"),
         (RunState::Interrupted, _) => {
-            format!("{}; the next crawl goes on with it", started("was interrupted"))
+            format!("{}; the next crawl continues it", started("was interrupted"))
         }
         (RunState::Ended, Some(end_ms)) => {
             let took = job.start_ms.map_or(String::new(), |start_ms| {
@@ -105,7 +109,7 @@ fn job_lines(job: &JobOverview, now_ms: i64) -> Vec<String> {
     };
     let mut out = vec![format!("{name}: {standing}")];
     if let Some(error) = &job.error {
-        out.push(format!("    it was stopped by an error: {}", shown(error)));
+        out.push(format!("    stopped by an error: {}", shown(error)));
     }
     out.push(format!("    {}", documents(&job.counters)));
     let totals = &job.last_run;
@@ -181,9 +185,10 @@ mod tests {
             shown_lines(None, overview).split_off(4)
         };
         assert_eq!(first(RunState::New)[0], "a: not yet run");
-        assert_eq!(first(RunState::Running)[0], "a: run 2 is running, begun 3 min ago");
+        assert_eq!(first(RunState::Running)[0], "a: run 2 is running, started 3 min ago");
         assert!(
-            first(RunState::Interrupted)[0].contains("was interrupted, begun 3 min ago; the next")
+            first(RunState::Interrupted)[0]
+                .contains("was interrupted, started 3 min ago; the next")
         );
         let ended = first(RunState::Ended);
         assert_eq!(ended[0], "a: run 2 ended 1 min ago after 2 min");
@@ -222,7 +227,7 @@ mod tests {
         let (name, roles) = ("a-1".to_owned(), "crawl".to_owned());
         let nodes = vec![NodeOverview { id: 1, name, roles, heartbeat_ms: NOW_MS - 3_000 }];
         let shared = shown_lines(None, Overview { nodes, hosts_blocked: 2, ..Overview::default() });
-        assert_eq!(shared[1], "in use by a-1 (crawl), heard of 3 s ago");
+        assert_eq!(shared[1], "in use by a-1 (crawl), last heartbeat 3 s ago");
         assert!(shared[3].contains("2 hosts blocked"), "{shared:?}");
         assert_eq!(shown_lines(None, Overview::default())[1], "not in use");
     }

@@ -6,13 +6,13 @@ use crate::text::{shown, size_of};
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
 
-/// Check rows, counters and objects; exit 1 if anything is wrong
+/// Check rows, counters and objects against their checksums; exit 1 if anything is wrong
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline verify --quick")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// Look at the objects' sizes only, without reading them
+    /// Check only the sizes of objects, without reading them
     #[arg(long)]
     quick: bool,
 }
@@ -28,7 +28,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             say(&format!("    {}", finding.remedy));
         }
         let verdict = match report.findings.len() {
-            0 => "all is as it was written".to_owned(),
+            0 => "no errors".to_owned(),
             store::verify::FINDINGS_MAX => format!("{} or more findings", report.findings.len()),
             1 => "1 finding".to_owned(),
             count => format!("{count} findings"),

@@ -7,7 +7,7 @@ use crate::verbs::administration::audit::{AuditEntries, AuditRequest, CheckAudit
 use clap::{Args as ClapArgs, Subcommand};
 use std::process::ExitCode;
 
-/// List who changed what, the newest first
+/// List who changed what, newest first
 #[derive(ClapArgs)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -26,10 +26,11 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum AuditCommand {
-    /// Verify that nobody has rewritten the log
+    /// Verify that nobody has tampered with the log
     ///
-    /// Every event has the hash of the one before it. The head, which is the newest one, is told: it
-    /// must be that, or a later one, of the last `audit` line in the log of `driftline serve`.
+    /// Every event contains the hash of the one before it. The command prints the head, which is
+    /// the newest event. It must be the one in the last `audit` line of the log of
+    /// `driftline serve`, or a later one.
     #[command(after_help = "Example: driftline audit verify")]
     Verify(AuditVerifyArgs),
 }
@@ -50,8 +51,8 @@ fn verify(place: &Place) -> anyhow::Result<ExitCode> {
         }
         let head = checked.head.as_deref().unwrap_or("none");
         let verdict = match checked.problems.is_empty() {
-            true => "nobody has rewritten it",
-            false => "somebody has written to it; compare with a backup, and with logged heads",
+            true => "the chain is intact",
+            false => "the chain is broken; compare with a backup and with logged heads",
         };
         say(&format!("{} events, {verdict}; head: {head}", checked.events));
     }
@@ -81,7 +82,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(cursor) = &response.cursor {
         let place = args.place.flags();
         say(&format!(
-            "go on with: driftline audit --limit {limit}{place} --cursor {}",
+            "next page: driftline audit --limit {limit}{place} --cursor {}",
             quoted(cursor)
         ));
     }

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 /// List, create and delete authorization domains
 ///
-/// An authorization domain is a realm of user names; an authority is asked for users of its own.
+/// An authorization domain is a realm of user names; an authority is asked only about users of its
+/// own domain.
 #[derive(ClapArgs)]
 #[command(
     after_help = "Example: driftline authdomain create corp --description 'the company directory'"

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 /// List, create and delete authority groups
 ///
-/// An authority group ties repository connections to the authorities that know who may see
+/// An authority group links repository connections with the authorities that decide who may see
 /// their documents.
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline authgroup create staff --description 'who works here'")]

@@ -20,10 +20,10 @@ pub struct ListAuthorityArgs {
 pub struct CreateAuthorityArgs {
     #[command(flatten)]
     place: Place,
-    /// Its name, of at most 32 characters
+    /// Name, at most 32 characters
     #[arg(value_name = "NAME")]
     name: String,
-    /// What it is, in at most 255 characters
+    /// Description, at most 255 characters
     #[arg(long, value_name = "TEXT", default_value = "")]
     description: String,
 }
@@ -44,7 +44,7 @@ pub fn list(kind: AuthorityKind, args: &ListAuthorityArgs) -> anyhow::Result<Exi
         return Ok(ExitCode::SUCCESS);
     }
     if listed.is_empty() {
-        say(&format!("there is none; make one: driftline {} create NAME", kind.command()));
+        say(&format!("none defined; create one: driftline {} create NAME", kind.command()));
     }
     for it in listed {
         say(format!("{:<32} {}", shown(&it.name), shown(&it.description)).trim_end());
@@ -63,5 +63,5 @@ pub fn delete(kind: AuthorityKind, args: &DeleteAuthorityArgs) -> anyhow::Result
 }
 
 fn change(place: &Place, request: AuthorityRequest) -> anyhow::Result<ExitCode> {
-    report_change(place, &place.change::<ChangeAuthority>(request)?, "nothing has changed")
+    report_change(place, &place.change::<ChangeAuthority>(request)?, "nothing changed")
 }

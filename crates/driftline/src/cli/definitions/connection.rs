@@ -14,7 +14,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use std::process::ExitCode;
 use store::tables::connections::ConnectionKind;
 
-/// Define where documents come from and where they go: named uses of connectors
+/// Define connections: where documents come from and where they go
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Example: driftline connection create copy --connector files --kind output directory=/srv/out
@@ -33,40 +33,41 @@ enum ConnectionCommand {
     #[command(after_help = "Example: driftline connection show web")]
     Show(ConnectionOneArgs),
     /// Create a connection
-    #[command(after_help = "\
-Example: driftline connection create copy --connector files --kind output directory=/srv/out")]
+    #[command(
+        after_help = "Example: driftline connection create copy --connector files --kind output directory=/srv/out"
+    )]
     Create(ConnectionCreateArgs),
-    /// Change a connection; what is not given stays
+    /// Change a connection; what is not given stays the same
     #[command(after_help = "\
 Example: driftline connection edit web --throttle '^www\\.example\\.com$=12/min,conns=2,kb=100'")]
     Edit(ConnectionEditArgs),
     /// Delete a connection that no job and no other connection uses
     #[command(after_help = "Example: driftline connection delete copy")]
     Delete(ConnectionOneArgs),
-    /// Check whether a connection can be used, and say why if not
+    /// Check whether a connection can be used, and if not, say why
     #[command(after_help = "Example: driftline connection check copy")]
     Check(ConnectionOneArgs),
-    /// Send every document to an output again, as the next runs look at it
+    /// Send every document to an output again, as the next runs process it
     ///
-    /// For an output that has lost what it had. Nothing is fetched again for it.
+    /// For an output that has lost its documents. Nothing is fetched again for this.
     #[command(after_help = "Example: driftline connection reindex copy")]
     Reindex(ConnectionOneArgs),
-    /// Forget what an output has, without telling the output
+    /// Forget which documents an output has, without contacting the output
     ///
-    /// For an output that was emptied, or is not to be cleaned up: documents that leave are
-    /// not removed from it any more, and what the next runs look at is added anew.
+    /// For an output that was emptied or is not to be cleaned up: removed documents are no longer
+    /// deleted from it, and what the next runs process is added again.
     #[command(after_help = "Example: driftline connection forget copy")]
     Forget(ConnectionOneArgs),
-    /// Clear the history of a repository connection, all of it
+    /// Delete the whole history of a repository connection
     ///
-    /// Documents, queue and outputs stay as they are. What is older than the connection keeps
-    /// its history is forgotten without this.
+    /// Documents, queue and outputs stay as they are. Entries older than the connection's retention
+    /// time are deleted automatically.
     #[command(after_help = "Example: driftline connection clear-history web")]
     ClearHistory(ConnectionOneArgs),
-    /// Take the settings away from connections whose key is lost
+    /// Delete the settings of connections whose encryption key is lost
     ///
-    /// Settings are sealed where they are stored. If the key is lost, nobody can read them any
-    /// more; after this the connections can be given settings again.
+    /// Settings are stored encrypted. If the key is lost, they can no longer be read; afterwards
+    /// the connections can be given new settings.
     #[command(after_help = "Example: driftline connection forget-sealed")]
     ForgetSealed(AllArgs),
 }
@@ -100,7 +101,7 @@ struct ConnectionCreateArgs {
     place: Place,
     #[command(flatten)]
     one: ConnectionName,
-    /// The connector that it uses; `driftline connector list` lists them
+    /// Connector to use; `driftline connector list` lists them
     #[arg(long, value_name = "NAME")]
     connector: String,
     #[command(flatten)]
@@ -155,7 +156,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     let changed = place.change::<ChangeConnection>(request)?;
-    report_change(&place, &changed, "nothing has changed: it was so already")
+    report_change(&place, &changed, "nothing changed: it is already as requested")
 }
 
 fn request_for(one: ConnectionName) -> ConnectionsRequest {

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use store::catalog::{ConfigField, Connector, SettingKind};
 use store::tables::connections::ConnectionKind;
 
-/// List the kinds of repositories and outputs, what each takes, and register them
+/// List connectors and their settings, and register or deregister them
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline connector show web")]
 pub struct Args {
@@ -29,10 +29,10 @@ enum ConnectorCommand {
     /// List all connectors
     #[command(after_help = "Example: driftline connector list --json")]
     List(ConnectorListArgs),
-    /// Show what a connector takes
+    /// Show the settings of a connector
     #[command(after_help = "Example: driftline connector show files --kind output")]
     Show(ConnectorOneArgs),
-    /// Register a connector: its tables are made, and jobs that waited for it go on
+    /// Register a connector: its tables are created, and jobs that waited for it continue
     #[command(after_help = "Example: driftline connector register web")]
     Register(ConnectorOneArgs),
     /// Deregister a connector: its tables are dropped, and running jobs that use it stop making
@@ -51,10 +51,10 @@ struct ConnectorListArgs {
 struct ConnectorOneArgs {
     #[command(flatten)]
     place: Place,
-    /// The connector
+    /// Name of the connector
     #[arg(value_name = "NAME")]
     name: String,
-    /// Its kind, where two connectors share the name
+    /// Its kind, if two connectors have the same name
     #[arg(long, value_name = "KIND", value_parser = kind_of)]
     kind: Option<ConnectionKind>,
 }
@@ -73,7 +73,7 @@ fn set(args: &ConnectorOneArgs, register: bool) -> anyhow::Result<ExitCode> {
     let kind = connector.kind.name().to_owned();
     let request = RegisterRequest { kind, name: args.name.clone(), register };
     let changed = args.place.change::<RegisterConnector>(request)?;
-    report_change(&args.place, &changed, "nothing has changed: it was so already")
+    report_change(&args.place, &changed, "nothing changed: it is already as requested")
 }
 
 fn connector_lines(place: &Place) -> anyhow::Result<Vec<ConnectorLine>> {
@@ -113,18 +113,18 @@ fn show(args: &ConnectorOneArgs) -> anyhow::Result<ExitCode> {
     say(&format!("{} connector {}, {standing}", connector.kind.name(), connector.name));
     say(&format!("    {}", connector.about));
     if !connector.link_types.is_empty() {
-        say(&format!("    its links: {}", connector.link_types.join(", ")));
+        say(&format!("    link types: {}", connector.link_types.join(", ")));
     }
     let of_job = match connector.kind {
-        ConnectionKind::Repository => "what a job says of its documents:",
-        _ => "what a job says to it:",
+        ConnectionKind::Repository => "settings of a job for its documents:",
+        _ => "settings of a job:",
     };
     for (heading, settings) in
-        [("what a connection says:", connector.settings), (of_job, connector.spec)]
+        [("settings of a connection:", connector.settings), (of_job, connector.spec)]
     {
         say("");
         match settings.is_empty() {
-            true => say(&format!("{heading} nothing")),
+            true => say(&format!("{heading} none")),
             false => say(heading),
         }
         settings.iter().flat_map(lines).for_each(|line| say(&line));
@@ -149,13 +149,15 @@ fn lines(setting: &ConfigField) -> [String; 2] {
 fn takes(kind: SettingKind) -> String {
     match kind {
         SettingKind::Text => "a text".to_owned(),
-        SettingKind::Number { least, most: i64::MAX } => format!("a whole number from {least} on"),
+        SettingKind::Number { least, most: i64::MAX } => {
+            format!("a whole number of at least {least}")
+        }
         SettingKind::Number { least, most } => format!("a whole number from {least} to {most}"),
         SettingKind::Flag => "yes or no".to_owned(),
-        SettingKind::Seconds => "a span of time".to_owned(),
+        SettingKind::Seconds => "a duration".to_owned(),
         SettingKind::Choice(choices) => format!("one of {}", choices.join(", ")),
-        SettingKind::List => "texts, each given by itself".to_owned(),
-        SettingKind::Secret => "a text that is shown to nobody".to_owned(),
+        SettingKind::List => "a list of texts; repeat the setting for each".to_owned(),
+        SettingKind::Secret => "a secret text".to_owned(),
     }
 }
 

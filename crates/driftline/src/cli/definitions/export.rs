@@ -27,9 +27,9 @@ const PRIVATE: u32 = 0o600;
 /// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 20;
 
-/// Write all definitions as one document, or stored bodies as an archive
+/// Export all definitions as one document, or stored bodies as an archive
 ///
-/// `driftline import` reads the document back.
+/// `driftline import` reads the document.
 #[derive(ClapArgs)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -49,13 +49,13 @@ enum ExportFormat {
     Warc(WarcArgs),
 }
 
-/// Write all stored bodies as one .warc.gz, also while the directory is in use
+/// Export all stored bodies as one .warc.gz file, even while the directory is in use
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline export warc crawl.warc.gz --data ./driftline-data")]
 struct WarcArgs {
     #[command(flatten)]
     place: Place,
-    /// A file that is not there yet, whose name ends with .warc.gz
+    /// File to create; its name must end with .warc.gz
     #[arg(value_name = "FILE.warc.gz", value_parser = warc_gz)]
     file: PathBuf,
 }
@@ -182,6 +182,6 @@ impl Drop for Partial {
 fn refuse_existing(target: &Path) -> anyhow::Result<()> {
     let exists = target.symlink_metadata().is_ok();
     let place = shown(&target.display().to_string());
-    anyhow::ensure!(!exists, "{place} exists already; name a new file, or remove it first");
+    anyhow::ensure!(!exists, "{place} exists already; choose another name, or remove it first");
     Ok(())
 }

@@ -17,10 +17,10 @@ use std::process::ExitCode;
 /// Bytes of a file: what also goes through the socket of a process that holds the data.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// Import definitions from a file, and print what changes
+/// Import definitions from a file and print the changes
 ///
-/// A connection or job that the file names becomes what the file says; one that it does
-/// not name stays as it is. A secret written as "***" stays as it is stored.
+/// Connections and jobs in the file are created or changed to match it; others stay as they are. A
+/// secret written as "***" keeps its stored value.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Example: driftline import definitions.toml --dry-run
@@ -28,7 +28,7 @@ Example: driftline export --format json | driftline import - --data ./other-data
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// A TOML or JSON file; - is standard input
+    /// TOML or JSON file; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Only print what would change
@@ -40,7 +40,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let definitions = read(&args.file)?;
     let request = ImportRequest { definitions, dry_run: args.dry_run };
     let changed = args.place.change::<ImportDefinitions>(request)?;
-    report_change(&args.place, &changed, "nothing changes: everything in the file is so already")
+    report_change(&args.place, &changed, "nothing changes: all definitions match the file already")
 }
 
 fn read(path: &Path) -> anyhow::Result<Definitions> {
@@ -59,7 +59,7 @@ fn read(path: &Path) -> anyhow::Result<Definitions> {
         "{name} has more than {FILE_BYTES_MAX} bytes; import it in pieces"
     );
     parse(&text)
-        .with_context(|| format!("{name} cannot be used; `driftline export` shows the form"))
+        .with_context(|| format!("{name} cannot be used; `driftline export` shows the format"))
 }
 
 /// JSON begins with a brace; everything else is TOML.

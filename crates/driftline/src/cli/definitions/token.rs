@@ -28,10 +28,10 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum TokenCommand {
-    /// Create a token; it is shown only now
+    /// Create a token, which is shown only once
     #[command(after_help = "\
-Roles: viewer searches and reads; operator also starts, stops and edits jobs; admin does everything;
-publisher reads publications and nothing else.
+Roles: viewer can search and read; operator can also start, stop and edit jobs; admin can do everything;
+publisher can read publications and nothing else.
 Example: driftline token create me --role admin")]
     Create(TokenCreateArgs),
     /// List tokens
@@ -46,18 +46,18 @@ Example: driftline token create me --role admin")]
 struct TokenCreateArgs {
     #[command(flatten)]
     place: Place,
-    /// The token's name
+    /// Name of the token
     #[arg(value_name = "NAME")]
     name: String,
-    /// What it may do
+    /// Role of the token
     #[arg(long, value_name = "ROLE", default_value = "viewer",
           value_parser = PossibleValuesParser::new(Role::ALL.map(Role::name)))]
     role: String,
-    /// Limit the token to this area of the API; may be given several times
+    /// Limit the token to this area of the API; can be repeated
     #[arg(long, value_name = "AREA",
           value_parser = PossibleValuesParser::new(Area::ALL.map(Area::name)))]
     area: Vec<String>,
-    /// How long the token is valid, such as 90d; without it, until it is revoked
+    /// How long the token is valid, such as 90d [default: until it is revoked]
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
 }
@@ -72,7 +72,7 @@ struct TokenListArgs {
 struct TokenRevokeArgs {
     #[command(flatten)]
     place: Place,
-    /// Its name
+    /// Name of the token
     #[arg(value_name = "NAME")]
     name: String,
 }
@@ -90,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn create(args: TokenCreateArgs) -> anyhow::Result<ExitCode> {
     let span = |text: &str| {
-        let wrong = || format!("--expires is a span of time such as 90d, not {text:?}");
+        let wrong = || format!("--expires is a duration such as 90d, not {text:?}");
         typed::milliseconds(text).filter(|ms| *ms > 0).with_context(wrong)
     };
     let expires_in_ms = args.expires.as_deref().map(span).transpose()?;
@@ -103,7 +103,7 @@ fn create(args: TokenCreateArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     made.changes.iter().for_each(|line| say(&shown(line)));
-    say("keep it: it is shown only now, and only its hash is stored");
+    say("save it now: it is not shown again, and only its hash is stored");
     say("");
     say(&made.token);
     Ok(ExitCode::SUCCESS)
@@ -116,7 +116,7 @@ fn list(place: &Place) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if found.is_empty() {
-        say("there is none; make one: driftline token create NAME --role ROLE");
+        say("there is no token; create one: driftline token create NAME --role ROLE");
         return Ok(ExitCode::SUCCESS);
     }
     let now_ms = clock::now_ms();

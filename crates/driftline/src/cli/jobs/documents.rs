@@ -30,10 +30,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match &response.cursor {
         Some(cursor) => {
             let command = command(&args, &response.job, cursor);
-            say(&format!("{} documents looked at; go on with: {command}", response.walked));
+            say(&format!("{} documents checked; next page: {command}", response.walked));
         }
         None if response.urls.is_empty() && args.request.cursor.is_none() => {
-            say(&format!("no such document in job {}", shown(&response.job)));
+            say(&format!("no matching document in job {}", shown(&response.job)));
         }
         None => {}
     }

@@ -65,7 +65,7 @@ fn print(args: &Args, response: &HostsResponse, now_ms: i64) {
         let limit = args.request.limit;
         let (place, cursor) = (args.place.flags(), quoted(cursor));
         say(&format!(
-            "go on with: driftline hosts --by {by}{job} --limit {limit}{place} --cursor {cursor}"
+            "next page: driftline hosts --by {by}{job} --limit {limit}{place} --cursor {cursor}"
         ));
     }
 }
@@ -76,12 +76,12 @@ fn line(host: &HostLine, now_ms: i64) -> String {
     let blocked = match host.blocked_ms {
         Some(until_ms) if until_ms > now_ms => {
             let by = host.blocked_by.as_deref().unwrap_or("trouble");
-            format!("  blocked by {}, asked again {}", shown(by), when(until_ms, now_ms))
+            format!("  blocked by {}, next request {}", shown(by), when(until_ms, now_ms))
         }
         None => host
             .blocked_by
             .as_deref()
-            .map_or(String::new(), |code| format!("  not asked: {}", shown(&refusal(code)))),
+            .map_or(String::new(), |code| format!("  not requested: {}", shown(&refusal(code)))),
         _ => String::new(),
     };
     format!(
@@ -105,7 +105,7 @@ fn detail(host: &HostLine, now_ms: i64) -> Vec<String> {
         size(host.bytes)
     ));
     if let Some(mean_ms) = host.mean_ms {
-        out.push(format!("    mean time of an answer: {}", span(mean_ms)));
+        out.push(format!("    mean response time: {}", span(mean_ms)));
     }
     if let Some(delay_ms) = host.delay_ms {
         out.push(format!("    delay between requests: {}", span(delay_ms)));
@@ -116,26 +116,26 @@ fn detail(host: &HostLine, now_ms: i64) -> Vec<String> {
             let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
             let times = count(host.failures, "failure");
             format!(
-                "    left alone after {times} in a row ({}); asked again {}",
+                "    blocked after {times} in a row ({}); next request {}",
                 shown(&words),
                 when(until_ms, now_ms)
             )
         }
         None if host.blocked_by.is_some() => {
             let code = host.blocked_by.as_deref().unwrap_or_default();
-            format!("    not asked: {}", shown(&refusal(code)))
+            format!("    not requested: {}", shown(&refusal(code)))
         }
         _ if host.next_ms > now_ms => {
-            format!("    may be asked again {}", when(host.next_ms, now_ms))
+            format!("    next request {}", when(host.next_ms, now_ms))
         }
-        _ => "    may be asked now".to_owned(),
+        _ => "    can be requested now".to_owned(),
     });
     if !host.addresses.is_empty() {
-        out.push(format!("    found at {}", shown(&host.addresses.join(", "))));
+        out.push(format!("    addresses: {}", shown(&host.addresses.join(", "))));
     }
     out.extend(host.throttles.iter().map(HostThrottle::line));
     if host.robots.is_empty() {
-        out.push("    robots.txt: not asked for yet".to_owned());
+        out.push("    robots.txt: not fetched yet".to_owned());
     }
     out.extend(host.robots.iter().map(|file| robots_line(file, now_ms)));
     out.extend(host.endless.iter().map(|it| format!("    job {}: {}", shown(&it.job), it.line())));
@@ -157,16 +157,16 @@ fn robots_line(file: &RobotsFile, now_ms: i64) -> String {
     let words = match file.standing.as_str() {
         "none" => format!("none ({answer}), so everything is allowed"),
         "unreachable" if file.status.is_none() => format!(
-            "cannot be had ({answer}), so nothing is allowed; asked for again {}, or by the next run",
+            "unavailable ({answer}), so nothing is allowed; fetched again {}, or by the next run",
             when(file.expires_ms, now_ms)
         ),
         "unreachable" => format!(
-            "cannot be had ({answer}), so nothing is allowed; asked for again {}",
+            "unavailable ({answer}), so nothing is allowed; fetched again {}",
             when(file.expires_ms, now_ms)
         ),
         standing => {
             let kept = if standing == "kept" {
-                "; the last good copy, since now there is trouble"
+                "; this is the last good copy, because it cannot be fetched now"
             } else {
                 ""
             };

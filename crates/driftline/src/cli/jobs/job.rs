@@ -14,7 +14,7 @@ use crate::verbs::jobs::flags::JobFlags;
 use clap::{Args as ClapArgs, Subcommand};
 use std::process::ExitCode;
 
-/// Define jobs, start and stop them, and see how they stand
+/// Define, start, stop and inspect jobs
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Example: driftline job create docs --connection handbook --schedule 'hours=3 zone=Europe/Berlin' roots=/srv/docs
@@ -26,10 +26,10 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum JobCommand {
-    /// List all jobs and how they stand
+    /// List all jobs and their state
     #[command(after_help = "Example: driftline job list --json")]
     List(JobListArgs),
-    /// Show a job: its definition, how it stands, its last and its next runs
+    /// Show a job: its definition, its state, its last and its next runs
     #[command(after_help = "Example: driftline job show docs")]
     Show(JobOneArgs),
     /// Create a job
@@ -38,17 +38,17 @@ Example: driftline job create docs --connection handbook --hops child=5 --pipeli
 Example: driftline job create news --connection web --type continuous --interval 15min --max-interval 1d \\
              seeds=https://news.example/")]
     Create(JobCreateArgs),
-    /// Change a job; what is not given stays
+    /// Change a job; what is not given stays the same
     #[command(after_help = "\
 Example: driftline job edit docs --priority 3 --schedule 'hours=3 days=mon-fri zone=Europe/Berlin window=2h'")]
     Edit(JobEditArgs),
-    /// Delete a job that is inactive, with its documents
+    /// Delete an inactive job and its documents
     #[command(after_help = "Example: driftline job delete docs --yes")]
     Delete(JobDeleteArgs),
     /// Start a job
     #[command(after_help = "Example: driftline job start docs")]
     Start(JobOneArgs),
-    /// Start a job with a run that asks only for what changed, where its connector can tell
+    /// Start a minimal run, which processes only changed documents if the connector supports it
     #[command(after_help = "Example: driftline job start-minimal docs")]
     StartMinimal(JobOneArgs),
     /// Pause a job; its run continues when it is resumed
@@ -60,25 +60,25 @@ Example: driftline job edit docs --priority 3 --schedule 'hours=3 days=mon-fri z
     /// Abort a job's run
     #[command(after_help = "Example: driftline job abort docs")]
     Abort(JobOneArgs),
-    /// Abort a job's run, and start another
+    /// Abort a job's run and start a new one
     #[command(after_help = "Example: driftline job restart docs")]
     Restart(JobOneArgs),
-    /// Restart a job with a run that asks only for what changed
+    /// Abort a job's run and start a minimal run, which processes only changed documents
     #[command(after_help = "Example: driftline job restart-minimal docs")]
     RestartMinimal(JobOneArgs),
     /// Wait until a job is inactive, paused or gone
     #[command(after_help = "\
 Example: driftline job wait docs --timeout 10min
 
-Exit code: 0 it is so, 1 the time is up, it will not be so, or the run ended with an error.")]
+Exit code: 0 the state is reached, 1 it timed out, cannot be reached, or the run ended with an error, 2 error.")]
     Wait(wait::Args),
-    /// Reset a job's seeding: the next run looks at everything
+    /// Reset a job's seeding: the next run checks every document
     #[command(after_help = "Example: driftline job reset-seeding docs")]
     ResetSeeding(JobOneArgs),
-    /// List the documents that a job has given up, and why
+    /// List the documents that a job has given up on, and why
     #[command(after_help = "Example: driftline job failed docs --reason http-503")]
     Failed(failed::Args),
-    /// Retry what a running job has given up
+    /// Retry documents that a running job has given up on
     #[command(after_help = "\
 Example: driftline job retry docs --reason http-503
 Example: driftline job retry docs https://example.com/a https://example.com/b")]
@@ -112,7 +112,7 @@ struct JobCreateArgs {
     /// The job's name
     #[arg(value_name = "NAME")]
     name: String,
-    /// The repository connection that its documents come from
+    /// Repository connection that its documents come from
     #[arg(long, value_name = "NAME")]
     connection: String,
     #[command(flatten)]
@@ -129,7 +129,7 @@ struct JobEditArgs {
     /// The new name
     #[arg(long, value_name = "NAME")]
     rename: Option<String>,
-    /// The repository connection that its documents come from
+    /// Repository connection that its documents come from
     #[arg(long, value_name = "NAME")]
     connection: Option<String>,
     #[command(flatten)]
@@ -181,5 +181,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// Changes a definition, and tells what is different.
 fn define(place: &Place, request: DefineRequest) -> anyhow::Result<ExitCode> {
     let changed = place.change::<DefineJob>(request)?;
-    report_change(place, &changed, "nothing has changed: it was so already")
+    report_change(place, &changed, "nothing changed: it is already as requested")
 }

@@ -33,7 +33,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     };
     if let Some(path) = csv {
-        ensure!(!place.json(), "an answer is either --json or --csv");
+        ensure!(!place.json(), "give either --json or --csv, not both");
         let written = csv::write(&path, &request, page)?;
         if path.as_os_str() != "-" {
             say(&format!("{written} rows written"));

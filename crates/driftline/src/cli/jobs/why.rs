@@ -10,16 +10,16 @@ use anyhow::bail;
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
 
-/// Explain why a URL is stored, or why it is not
+/// Explain why a URL is stored or not
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline why https://example.com/page --job example")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// The job; without it, every job that knows the URL
+    /// Job to ask [default: every job that knows the URL]
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
-    /// The URL; a name without http:// or https:// may be either
+    /// The URL; without a scheme, http and https are both tried
     url: String,
 }
 
@@ -57,7 +57,7 @@ fn job_lines(asked: &str, reason: &WhyReason, flags: &str) -> Vec<String> {
     let job = reason.job.as_deref().map_or(String::new(), |job| format!(" (job {})", shown(job)));
     let mut out = vec![format!("{}{job}", shown(url))];
     if reason.url.is_some() && url != asked {
-        out.push(format!("    That is the one spelling of {}.", shown(asked)));
+        out.push(format!("    This is the canonical form of {}.", shown(asked)));
     }
     out.push(format!("    {}", shown(&reason.sentence)));
     if let Some(next) = &reason.next {

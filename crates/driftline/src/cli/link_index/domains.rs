@@ -11,7 +11,7 @@ use outputs::links::paging::Listing;
 use outputs::links::rankings::Domain;
 use std::process::ExitCode;
 
-/// List the domains of which pages are known, the largest first
+/// List the known domains, those with the most pages first
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Example: driftline domains --limit 100
@@ -44,7 +44,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn lines(args: &Args, listing: &Listing<Domain>) -> Vec<String> {
     if listing.items.is_empty() {
-        return vec!["no page is crawled or linked to yet".to_owned()];
+        return vec!["no page has been crawled yet".to_owned()];
     }
     let mut rows = vec![["pages", "domain"].map(str::to_owned).to_vec()];
     rows.extend(listing.items.iter().map(|it| vec![it.pages.to_string(), shown(&it.domain)]));
@@ -73,8 +73,7 @@ mod tests {
         let first = asked(&args);
         let told = lines(&args, &first);
         assert_eq!(told[..3], ["pages  domain", "    3  a.example", "    2  b.example"]);
-        let on =
-            format!("go on with: driftline domains --limit 2 --cursor {}", first.next.unwrap());
+        let on = format!("next page: driftline domains --limit 2 --cursor {}", first.next.unwrap());
         assert_eq!(told[3], on);
         let rest = asked(&parsed::<DomainsCommand>(&suggested(&on)).args);
         assert_eq!(rest.items, [Domain { domain: "c.example".into(), pages: 1 }]);

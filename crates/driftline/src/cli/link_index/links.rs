@@ -88,8 +88,8 @@ fn lost_cells(it: &LinkLine) -> Vec<String> {
 /// What is said of a page that nobody has heard of.
 pub fn unknown(place: &Place, asked: &str) -> String {
     format!(
-        "nothing is known of {}: it was not crawled, and no page that was links to it; if it \
-         should have been crawled, ask: driftline why {}{}",
+        "nothing is known about {}: it was not crawled, and no crawled page links to it; to see \
+         why it was not crawled: driftline why {}{}",
         shown(asked),
         quoted(asked),
         place.flags()

@@ -37,11 +37,10 @@ use store::tables::settings::{self, LoadedArchives};
 
 /// Load archives into the link index: WARC, WAT, or page JSON
 ///
-/// What a file is, its content says: records of WARC and of Common Crawl's WAT, plain or
-/// compressed, or one page of JSON a line. A page that was captured is there with its links;
-/// one that was answered with 404, 410 or a redirect is gone; what failed changes nothing.
-/// The newest capture counts, in whatever order files are loaded. A load that was cut off
-/// goes on where it was when the same command is given again.
+/// The format is detected from the content: WARC or Common Crawl WAT records, plain or compressed,
+/// or one JSON page per line. A captured page is added with its links; a 404, a 410 or a redirect
+/// marks the page as gone; failures change nothing. The newest capture counts, in whatever order
+/// files are loaded. An interrupted load continues when the same command is run again.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -49,21 +48,21 @@ Examples:
   driftline load --data ./driftline-data crawl-1.warc.gz crawl-2.warc.gz
   driftline load 5-pages.txt --link-policy webindex
 
-Exit code: 0 all files are loaded, 1 some are not whole or it was stopped, 2 it could not be done.")]
+Exit code: 0 all files are loaded, 1 a file is incomplete or the load was stopped, 2 error.")]
 pub struct Args {
     /// Archives, or files with page JSON
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     place: Place,
-    /// Which links count: all, those to other domains, or those of the original link index
+    /// Which links count: all, those to other domains, or those that Webindex counted
     #[arg(long, value_name = "POLICY", default_value = "all",
           value_parser = PossibleValuesParser::new(["all", "external", "webindex"]).map(policy_of))]
     link_policy: LinkPolicy,
-    /// Load files from the start, also those that are loaded already
+    /// Load files from the start, even if they are loaded already
     #[arg(long)]
     again: bool,
-    /// The number of parts of a new database: more for more machines
+    /// Number of parts of a new database; more parts can be spread over more machines
     #[arg(long, value_name = "N", default_value_t = settings::PARTS_DEFAULT)]
     parts: u32,
 }
@@ -112,10 +111,7 @@ fn load_all<'a>(
 ) -> anyhow::Result<Vec<(&'a SourceFile, LoadedFile)>> {
     let is_stopped = || stop.load(Ordering::SeqCst);
     let waits = || {
-        stderr::line(
-            "driftline: another process works on the link index, a crawl or a load; waiting for \
-             it to end",
-        );
+        stderr::line("driftline: a crawl or a load is using the link index; waiting for it to end");
     };
     let Some(holding) = leases::take(held, &node_name(None, held), &is_stopped, &waits)? else {
         return Ok(Vec::new());
@@ -139,7 +135,7 @@ fn load_all<'a>(
             watch: &|read| line.draw(source, read),
         };
         let loaded = file::load(&means, source).with_context(|| {
-            format!("{} is not whole in the index; the same command goes on", source.name)
+            format!("{} is not completely loaded; run the same command to continue", source.name)
         })?;
         line.clear();
         note(held, &loaded)?;

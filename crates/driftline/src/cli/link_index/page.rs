@@ -11,13 +11,13 @@ use outputs::links::pages::LOADED;
 use std::process::ExitCode;
 use store::clock;
 
-/// Show everything that is known of one page
+/// Show everything that is known about a page
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline page https://example.com/page")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// The page's URL; a name without http:// or https:// may be either
+    /// URL of the page; without a scheme, http and https are both tried
     url: String,
 }
 

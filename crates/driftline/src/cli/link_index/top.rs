@@ -22,11 +22,11 @@ Example: driftline top --csv")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
-    /// What counts: in-links, or in-links and one more if it was crawled
+    /// Rank by the number of in-links, or by a score: in-links, plus one if the page was crawled
     #[arg(long, value_name = "FIGURE", default_value = "incount",
           value_parser = PossibleValuesParser::new(["incount", "score"]).map(by_of))]
     by: By,
-    /// Only pages of this domain; a host or a URL of it will do
+    /// Only pages of this domain, given as a domain, a host or a URL
     #[arg(long, value_name = "NAME")]
     domain: Option<String>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ fn export(args: &Args, request: &TopRequest) -> anyhow::Result<ExitCode> {
 }
 
 fn unknown(domain: &str) -> String {
-    format!("no page of {} is known; `driftline domains` lists the domains that are", shown(domain))
+    format!("no page of {} is known; `driftline domains` lists the known domains", shown(domain))
 }
 
 fn lines(args: &Args, response: &TopResponse) -> Vec<String> {
@@ -100,7 +100,7 @@ fn lines(args: &Args, response: &TopResponse) -> Vec<String> {
         out.push(format!("{}: {}", shown(domain), pages(number)));
     }
     if response.listing.items.is_empty() {
-        out.push("no page is crawled or linked to yet".to_owned());
+        out.push("no page has been crawled yet".to_owned());
         return out;
     }
     let mut rows = vec![["in-links", "score", "crawled", "page"].map(str::to_owned).to_vec()];

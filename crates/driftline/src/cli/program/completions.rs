@@ -5,11 +5,11 @@ use clap::Args as ClapArgs;
 use clap_complete::Shell;
 use std::process::ExitCode;
 
-/// Print the completions of a shell
+/// Print the completion script for a shell
 ///
-/// Where they belong: bash, a file in ~/.local/share/bash-completion/completions;
-/// zsh, a file named _driftline in a directory of $fpath; fish, a file in
-/// ~/.config/fish/completions; PowerShell, the profile.
+/// Where to put it: for bash, a file in ~/.local/share/bash-completion/completions; for zsh, a file
+/// named _driftline in a directory of $fpath; for fish, a file in ~/.config/fish/completions; for
+/// PowerShell, the profile.
 #[derive(ClapArgs)]
 #[command(
     after_help = "Example: driftline completions fish > ~/.config/fish/completions/driftline.fish"

@@ -26,21 +26,21 @@ use std::process::ExitCode;
 const STEPS: [fn(&mut DemoStage) -> anyhow::Result<()>; 6] =
     [site::step, first::step, change::step, second::step, why::step, next::step];
 
-/// Crawl a small web that is part of the program, change it, and crawl it again
+/// Crawl a small built-in web, change it, and crawl it again
 ///
-/// Nothing leaves this machine, and it ends by itself in a few seconds.
+/// It takes a few seconds and uses no network.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
   driftline demo
   driftline demo --keep ./demo-data && driftline status --data ./demo-data
 
-Exit code: 0 it was shown to the end, 1 it was stopped before, 2 it could not be done.")]
+Exit code: 0 it ran to the end, 1 it was stopped, 2 error.")]
 pub struct Args {
-    /// Keep the data directory here, to look around in it afterwards
+    /// Keep the data directory at this path, to explore it afterwards
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Answer in JSON: what became of every URL in both crawls
+    /// Answer in JSON, with the result of both crawls for every URL
     #[arg(long)]
     json: bool,
 }

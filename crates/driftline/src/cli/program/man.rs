@@ -11,7 +11,7 @@ use std::process::ExitCode;
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline man ~/.local/share/man/man1")]
 pub struct Args {
-    /// Where to write a page for the program and one for each verb; made if missing
+    /// Directory for a page for the program and one for each command; created if missing
     dir: Option<PathBuf>,
     /// Answer in JSON
     #[arg(long)]

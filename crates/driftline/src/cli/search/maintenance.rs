@@ -24,7 +24,7 @@ pub enum SearchMaintenanceCommand {
 
 /// Rebuild the search index from the committed documents
 ///
-/// It is made beside the index that is there, which answers until the new one takes its place.
+/// The old index answers until the new one replaces it.
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline search rebuild")]
 pub struct Rebuild {
@@ -32,14 +32,12 @@ pub struct Rebuild {
     place: Place,
 }
 
-/// Compare the search index with the documents that are committed
+/// Check that the search index matches the committed documents
 ///
-/// All files of the index are read and their checksums compared; then every document is looked
-/// up. What was committed since the index was last brought up to date is counted, and is no
-/// difference.
+/// It verifies the checksums of all index files, then looks up every document. Documents committed
+/// since the last update of the index are counted, but are not differences.
 ///
-/// Exit code: 0 they agree, 1 there are differences, each of which is named, 2 it could not
-/// be done.
+/// Exit code: 0 no differences, 1 differences, which are listed, 2 error.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Example: driftline search verify
@@ -47,7 +45,7 @@ Example: driftline search verify --full")]
 pub struct Verify {
     #[command(flatten)]
     place: Place,
-    /// Also compare title, text and fields of every document with its stored facts
+    /// Also check title, text and fields of every document against its stored facts
     #[arg(long)]
     full: bool,
 }
@@ -70,9 +68,7 @@ fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
     let took_ms = clock::now_ms() - began_ms;
     match args.place.json() {
         true => say(&serde_json::json!({"documents": documents, "took_ms": took_ms}).to_string()),
-        false => {
-            say(&format!("made anew: {documents} documents, in {:.1} s", took_ms as f64 / 1e3))
-        }
+        false => say(&format!("rebuilt: {documents} documents, in {:.1} s", took_ms as f64 / 1e3)),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -97,10 +93,10 @@ fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
 
 fn verdict(verified: &ShardVerifyResult, place: &Place) -> String {
     match verified.differences {
-        0 if verified.compared > 0 => "the index is what is committed, by its facts too".to_owned(),
-        0 => "the index is what is committed".to_owned(),
+        0 if verified.compared > 0 => "the index matches them and their facts".to_owned(),
+        0 => "the index matches them".to_owned(),
         count => format!(
-            "{count} differences; make it anew with: driftline search rebuild{}",
+            "{count} differences; rebuild it with: driftline search rebuild{}",
             place.flags()
         ),
     }
@@ -109,7 +105,7 @@ fn verdict(verified: &ShardVerifyResult, place: &Place) -> String {
 /// What the index has still to follow.
 fn behind(verified: &ShardVerifyResult) -> String {
     format!(
-        "it is behind by {} commits with {} documents, which is no damage: the next crawl, or \
+        "the index is {} commits with {} documents behind, which is normal: the next crawl, or \
          `driftline work`, brings it up to date",
         verified.behind_chunks, verified.waiting
     )

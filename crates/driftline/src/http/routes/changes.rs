@@ -106,38 +106,34 @@ fn job_routes() -> Vec<Route> {
             Method::Post,
             "/api/v1/jobs/{name}/start-minimal",
             StartMinimal,
-            "Starts a job that asks only for what changed",
+            "Starts a minimal run, which processes only changed documents",
         ),
         action(Method::Post, "/api/v1/jobs/{name}/pause", Pause, "Pauses a job"),
         action(Method::Post, "/api/v1/jobs/{name}/resume", Resume, "Resumes a paused job"),
-        action(
-            Method::Post,
-            "/api/v1/jobs/{name}/abort",
-            Abort,
-            "Ends a job's run before its time",
-        ),
+        action(Method::Post, "/api/v1/jobs/{name}/abort", Abort, "Aborts a job's run"),
         action(
             Method::Post,
             "/api/v1/jobs/{name}/restart",
             Restart,
-            "Ends a job's run and starts another",
+            "Aborts a job's run and starts a new one",
         ),
-        action(Method::Delete, JOB, Delete, "Deletes a job that is inactive, with its documents"),
+        action(Method::Delete, JOB, Delete, "Deletes an inactive job and its documents"),
         decision(
             "/api/v1/jobs/{name}/removals/approve",
             RemovalDecision::Approve,
-            "Lets a job lose what is held",
+            "Approves the removals that are held",
         ),
         decision(
             "/api/v1/jobs/{name}/removals/reject",
             RemovalDecision::Reject,
-            "Keeps what is held; to be repeated until it is done",
+            "Rejects the removals that are held; repeat until it is done",
         ),
         Route::with_body(
             Method::Put,
             JOB,
             OPERATOR,
-            "Makes a job, or makes it what the body says; a secret written as *** stays as it is",
+            "Creates a job, or changes it to match the body; a secret written as *** keeps its \
+             stored value",
             "job",
             |call, params: PutJob, form: JobForm| {
                 let jobs = [(params.name, form)].into();
@@ -161,8 +157,8 @@ fn connection_routes() -> Vec<Route> {
             Method::Put,
             ONE,
             ADMIN,
-            "Makes a connection, or makes it what the body says; a secret written as *** stays as \
-             it is",
+            "Creates a connection, or changes it to match the body; a secret written as *** keeps \
+             its stored value",
             "connection",
             |call, params: PutConnection, form: ConnectionForm| {
                 let mut connections = ConnectionForms::default();
@@ -191,14 +187,14 @@ fn definition_routes() -> Vec<Route> {
             Method::Get,
             "/api/v1/definitions",
             ADMIN,
-            "Everything that is defined, as one document, without secrets",
+            "All definitions as one document, without secrets",
             |call, _: NoParams| call.ask::<ExportDefinitions>(ExportRequest { secrets: false }),
         ),
         Route::with_body(
             Method::Post,
             "/api/v1/definitions",
             ADMIN,
-            "Makes what the body names what the body says; what it does not name stays as it is",
+            "Creates or changes everything in the body to match it; everything else stays as it is",
             "document of definitions",
             |call, params: DryRun, definitions: Definitions| {
                 define(call, definitions, params.dry_run)
@@ -209,12 +205,12 @@ fn definition_routes() -> Vec<Route> {
 
 fn token_routes() -> Vec<Route> {
     vec![
-        get_plain::<Tokens>("/api/v1/tokens", "Tokens that were made, the newest first"),
+        get_plain::<Tokens>("/api/v1/tokens", "Tokens, newest first"),
         Route::with_body(
             Method::Post,
             "/api/v1/tokens",
             ADMIN,
-            "Makes a token, and shows it this once",
+            "Creates a token, which is shown only once",
             "token",
             |call, _: NoParams, new: NewToken| call.change::<CreateToken>(new),
         ),

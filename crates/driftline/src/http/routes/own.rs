@@ -31,7 +31,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         text(HEALTH, Gate::Open, "Whether the process is alive", |_| Ok("alive\n".into())),
         text(READY, Gate::Open, "Whether it can answer", ready),
-        text("/metrics", MONITORING, "What is counted, as Prometheus reads it", |call| {
+        text("/metrics", MONITORING, "Metrics in the format of Prometheus", |call| {
             let status = call.ask::<Status>(())?;
             let (under_way, waiting) = (call.served.under_way(), call.served.pool.waiting());
             Ok(call.served.metrics.text(&status, under_way, waiting))

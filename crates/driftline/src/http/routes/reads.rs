@@ -19,7 +19,7 @@ pub(super) fn routes() -> Vec<Route> {
     let mut routes = vec![
         get_plain::<Status>(
             "/api/v1/status",
-            "What there is, who works on it, and how each job stands",
+            "The state of the data, of the processes that use it, and of every job",
         ),
         of(Area::Jobs, "/api/v1/jobs", "How jobs stand", |call, _: NoParams| {
             call.ask::<Jobs>(JobsRequest { name: None })
@@ -27,7 +27,7 @@ pub(super) fn routes() -> Vec<Route> {
         of(
             Area::Jobs,
             "/api/v1/jobs/{name}",
-            "A job: its definition without secrets, how it stands, its last and its next runs",
+            "A job: its definition without secrets, its state, its last and its next runs",
             |call, job: JobRequest| {
                 call.job_is_there(&job.name)?;
                 call.ask::<ShowJob>(job)
@@ -37,7 +37,7 @@ pub(super) fn routes() -> Vec<Route> {
         of(
             Area::Jobs,
             "/api/v1/jobs/{name}/failed",
-            "What a job has given up, and why",
+            "The documents that a job has given up on, and why",
             |call, request: FailedRequest| {
                 call.job_is_there(&request.name)?;
                 call.ask::<FailedDocuments>(request)
@@ -47,7 +47,7 @@ pub(super) fn routes() -> Vec<Route> {
         of(
             Area::Jobs,
             "/api/v1/jobs/{name}/removals",
-            "What a job is to lose, and whether that is held",
+            "The documents that a job is about to remove, and whether the removals are held",
             |call, request: RemovalsRequest| {
                 call.job_is_there(&request.name)?;
                 call.ask::<Removals>(request)
@@ -61,7 +61,7 @@ pub(super) fn routes() -> Vec<Route> {
             links_of,
         )
         .or_missing(),
-        of(Area::Links, "/api/v1/page", "Everything that is known of one page", page_of)
+        of(Area::Links, "/api/v1/page", "Everything that is known about a page", page_of)
             .or_missing(),
     ];
     routes.extend(REPORTS.iter().map(report));
@@ -95,7 +95,7 @@ pub(super) fn page_of(call: &Call<'_>, request: PageRequest) -> Result<PageRespo
 }
 
 pub(super) fn unknown_page() -> Problem {
-    Problem::missing("nothing is known of this page")
+    Problem::missing("nothing is known about this page")
 }
 
 /// A report's route: which parameters of all reports it takes.
@@ -110,7 +110,7 @@ const REPORTS: &[ReportRoute] = &[
     ReportRoute {
         report: Report::History,
         path: "/api/v1/reports/history",
-        about: "What was done, activity by activity, the newest first",
+        about: "Activities, newest first",
         params: &[
             "connection",
             "match",
@@ -127,13 +127,13 @@ const REPORTS: &[ReportRoute] = &[
     ReportRoute {
         report: Report::Activity,
         path: "/api/v1/reports/activity",
-        about: "The most activities in a window of time, for each class of identifiers",
+        about: "The highest number of activities in a time window, for each class of identifiers",
         params: MAXIMUM,
     },
     ReportRoute {
         report: Report::Bandwidth,
         path: "/api/v1/reports/bandwidth",
-        about: "The most bytes in a window of time, for each class of identifiers",
+        about: "The highest number of bytes in a time window, for each class of identifiers",
         params: MAXIMUM,
     },
     ReportRoute {
@@ -174,7 +174,7 @@ const REPORTS: &[ReportRoute] = &[
     ReportRoute {
         report: Report::Queue,
         path: "/api/v1/reports/queue",
-        about: "How many documents stand where, by class of identifiers",
+        about: "Documents by class of identifiers and by status",
         params: &[
             "connection",
             "job",

@@ -176,7 +176,7 @@ fn paged<A, T>(
         return Ok((list(&mut answer), answer));
     }
     if page.page_num > PAGES_MAX {
-        let why = format!("pageNum alone leads to {PAGES_MAX} pages; go on with next");
+        let why = format!("pageNum reaches at most {PAGES_MAX} pages; continue with next");
         return Err(Problem::bad(why));
     }
     let mut before = ask(at(page.page_num * PAGE, None))?;
@@ -210,7 +210,7 @@ fn pages(call: &Call<'_>, params: DomainParams) -> Result<DomainPages, Problem> 
     };
     let (list, answer) = paged(&params.page, ask, |answer| take_items(&mut answer.listing))?;
     let Some(total) = answer.pages else {
-        return Err(Problem::missing("nothing is known of this domain"));
+        return Err(Problem::missing("nothing is known about this domain"));
     };
     let pages = list.items.into_iter().map(|it| ScoredPage { url: it.url, score: it.score });
     Ok(DomainPages {

@@ -145,8 +145,11 @@ fn who_changed_what_is_written_down_and_what_was_only_looked_at_is_not() {
             );
             assert_eq!(form["settings"]["password"], "***");
         }
-        assert!(all[2].starts_with("token refused: there is a token named guest"), "{all:?}");
-        assert_eq!(all[3], "token done: token guest: made, viewer");
+        assert!(
+            all[2].starts_with("token refused: there is already a token named guest"),
+            "{all:?}"
+        );
+        assert_eq!(all[3], "token done: token guest: created, viewer");
         assert!(!page.to_string().contains(secret) && !rest.to_string().contains(secret));
         let (_, tokens) = api.get("/api/v1/tokens");
         let guest = &tokens[0];

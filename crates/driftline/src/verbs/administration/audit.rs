@@ -22,13 +22,13 @@ pub struct CheckAudit;
 #[derive(ClapArgs, Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AuditRequest {
-    /// Changes to list
+    /// Number of changes to list
     #[arg(long, value_name = "N", default_value_t = usual_limit(),
           value_parser = clap::value_parser!(u32).range(1..=i64::from(LIST_LIMIT_MAX)))]
     #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = LIST_LIMIT_MAX))]
     pub limit: u32,
-    /// Continue where an earlier list ended
+    /// Cursor of the next page, from an earlier answer
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
@@ -50,7 +50,9 @@ impl Verb for AuditEntries {
     fn answer(context: &VerbContext, request: AuditRequest) -> anyhow::Result<AuditResponse> {
         let (before_ms, before_id) = match request.cursor {
             None => (i64::MAX, i64::MAX),
-            Some(cursor) => parse(&cursor).or_refuse(|| "this is no cursor of such a list")?,
+            Some(cursor) => {
+                parse(&cursor).or_refuse(|| "the cursor does not belong to this list")?
+            }
         };
         let limit = request.limit.clamp(1, LIST_LIMIT_MAX);
         let entries = context.db.read(move |tx| audit::list(tx, before_ms, before_id, limit))?;

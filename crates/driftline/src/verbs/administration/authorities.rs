@@ -119,7 +119,7 @@ fn create(
         };
         require!(
             !known.contains_key(&name),
-            "there is an {} named {} already; choose another name",
+            "there is already an {} named {}; choose another name",
             realm.word(),
             shown(&name)
         );

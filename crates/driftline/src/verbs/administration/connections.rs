@@ -171,7 +171,7 @@ fn carry_out(context: &ChangeContext, request: ConnectionRequest) -> anyhow::Res
                 outlets::reindex(tx, it.id, now_ms)?;
                 Ok(it.name)
             })?;
-            let line = format!("output connection {name}: the next runs send it everything again");
+            let line = format!("output connection {name}: the next runs send everything again");
             Ok(ChangeResult::done(vec![line]))
         }
         ConnectionRequest::Forget { one } => {
@@ -185,7 +185,7 @@ fn carry_out(context: &ChangeContext, request: ConnectionRequest) -> anyhow::Res
             let now_ms = clock::now_ms();
             let forgotten = context.db.write(move |tx| connections::forget_locked(tx, now_ms))?;
             let line = |(kind, name): &(ConnectionKind, String)| {
-                format!("{} connection {name}: its settings are gone", kind.name())
+                format!("{} connection {name}: its settings were deleted", kind.name())
             };
             Ok(ChangeResult::done(forgotten.iter().map(line).collect()))
         }
@@ -201,7 +201,7 @@ fn output(tx: &mut Tx<'_>, one: &ConnectionName) -> store::Result<Connection> {
     match find(tx, &ConnectionName { kind, name: one.name.clone() })? {
         (ConnectionKind::Output, it) => Ok(it),
         (kind, it) => Err(store::Error::Refused(format!(
-            "{} is a connection of kind {}; only outputs have documents",
+            "{} is a connection of kind {}; only output connections have documents",
             shown(&it.name),
             kind.name()
         ))),
@@ -252,7 +252,7 @@ fn create(
     context.define(false, move |stored| {
         require!(
             !stored.connections.of(kind).contains_key(&one.name),
-            "there is a {} connection named {} already; change it with: driftline connection edit",
+            "there is already a {} connection named {}; change it with: driftline connection edit",
             kind.name(),
             shown(&one.name)
         );
@@ -297,7 +297,7 @@ fn renamed(
 ) -> store::Result<Connection> {
     if connections::find(tx, kind, name)?.is_some() {
         let kind = kind.name();
-        let reason = format!("there is a {kind} connection named {} already", shown(name));
+        let reason = format!("there is already a {kind} connection named {}", shown(name));
         return Err(store::Error::Refused(reason));
     }
     let it = Connection { name: name.to_owned(), ..it };
@@ -332,7 +332,7 @@ fn find(tx: &mut Tx<'_>, one: &ConnectionName) -> store::Result<(ConnectionKind,
             let kinds: Vec<String> =
                 found.iter().map(|(kind, _)| format!("--kind {}", kind.name())).collect();
             Err(store::Error::Refused(format!(
-                "there are {} connections named {}; say which with {}",
+                "there are {} connections named {}; choose one with {}",
                 found.len(),
                 shown(&one.name),
                 kinds.join(" or ")

@@ -48,7 +48,7 @@ impl Verb for ExportDefinitions {
 
     fn check_caller(request: &ExportRequest, _: &Caller) -> anyhow::Result<()> {
         if request.secrets {
-            let why = "secrets do not leave through a server; export them where the data is";
+            let why = "secrets cannot be exported through a server; export them where the data is";
             return Err(TokenForbids(why.to_owned()).into());
         }
         Ok(())
@@ -81,7 +81,7 @@ impl Change for ImportDefinitions {
     /// A token that is not for jobs defines none.
     fn check_caller(request: &ImportRequest, caller: &Caller) -> anyhow::Result<()> {
         if !request.definitions.jobs.is_empty() && !caller.is_for(Area::Jobs.name()) {
-            let why = "this token is not for jobs, and the document defines some";
+            let why = "this token is not valid for jobs, and the document defines some";
             return Err(TokenForbids(why.to_owned()).into());
         }
         Ok(())

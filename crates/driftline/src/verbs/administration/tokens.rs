@@ -32,14 +32,14 @@ pub struct RevokeToken;
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
-    /// A name to know it by.
+    /// Name of the token.
     pub name: String,
-    /// What it may do.
+    /// Role of the token.
     pub role: Role,
-    /// What of the API it is good for; all of it if nothing is named.
+    /// Areas of the API it is valid for; all if empty.
     #[serde(default)]
     pub areas: Vec<String>,
-    /// How long it is good; until it is revoked if nothing is said.
+    /// How long it is valid; until it is revoked if omitted.
     #[serde(default)]
     pub expires_in_ms: Option<i64>,
 }
@@ -58,9 +58,9 @@ pub struct MadeToken {
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct TokenLine {
     pub name: String,
-    /// What it may do.
+    /// Role of the token.
     pub role: Role,
-    /// What of the API it is good for; all of it if nothing is named.
+    /// Areas of the API it is valid for; all if empty.
     pub areas: Vec<String>,
     /// When it was made.
     pub created_ms: i64,
@@ -124,13 +124,13 @@ impl Change for CreateToken {
         let forbidden = |why: &str| Err(TokenForbids(why.to_owned()).into());
         let is_wider = new.areas.is_empty() || new.areas.iter().any(|area| !caller.is_for(area));
         if !caller.areas.is_empty() && is_wider {
-            return forbidden("a token makes none that is for more than it is itself");
+            return forbidden("a token cannot create one with more permissions than its own");
         }
         let Some(own_ms) = caller.expires_ms else { return Ok(()) };
         let expires_ms = new.expires_in_ms.map(|ms| clock::now_ms().saturating_add(ms));
         match expires_ms {
             Some(expires_ms) if expires_ms <= own_ms => Ok(()),
-            _ => forbidden("a token makes none that is good for longer than it is itself"),
+            _ => forbidden("a token cannot create one that is valid for longer than itself"),
         }
     }
 }
@@ -146,7 +146,7 @@ impl Change for RevokeToken {
         let (name, revoked) = (request.name.clone(), request.name);
         if !context.db.write(move |tx| tokens::revoke(tx, &revoked, now_ms))? {
             refuse!(
-                "there is no token named {} that is good; `driftline token list` lists them",
+                "there is no valid token named {}; `driftline token list` lists them",
                 shown(&name)
             );
         }
@@ -167,12 +167,15 @@ fn make(context: &ChangeContext, new: NewToken) -> anyhow::Result<MadeToken> {
     let NewToken { name, role, areas, expires_in_ms } = new;
     let is_fit = !name.trim().is_empty() && name.chars().count() <= NAME_MAX;
     require!(is_fit, "a token's name has 1 to {NAME_MAX} characters");
-    require!(name != COMMAND_LINE, "who uses the command line is called so; take another name");
+    require!(
+        name != COMMAND_LINE,
+        "this name is reserved for the command line; choose another name"
+    );
     let known = Area::ALL.map(Area::name);
     if let Some(area) = areas.iter().find(|it| !known.contains(&it.as_str())) {
         refuse!("there is no area {}; there are {}", shown(area), known.join(", "));
     }
-    require!(expires_in_ms.is_none_or(|ms| ms > 0), "a token is good for some time at least");
+    require!(expires_in_ms.is_none_or(|ms| ms > 0), "a token must be valid for some time");
     let expires_ms = expires_in_ms.map(|ms| now_ms.saturating_add(ms));
     let secret = new_token()?;
     let (id, hash) = (audit_trail::new_id()?, hash_of(&secret));
@@ -180,12 +183,12 @@ fn make(context: &ChangeContext, new: NewToken) -> anyhow::Result<MadeToken> {
     let limits =
         if areas.is_empty() { String::new() } else { format!(" for {}", areas.join(", ")) };
     let until = expires_ms.map_or(String::new(), |ms| format!(" until {}", date(ms)));
-    let line = format!("token {name}: made, {}{limits}{until}", role.name());
+    let line = format!("token {name}: created, {}{limits}{until}", role.name());
     let token =
         Token { id, name: name.clone(), role, areas, created_ms, expires_ms, used_ms, revoked_ms };
     match context.db.write(move |tx| tokens::create(tx, &token, &hash)) {
         Err(Error::Duplicate { .. }) => refuse!(
-            "there is a token named {} already; revoke it, or take another name",
+            "there is already a token named {}; revoke it, or choose another name",
             shown(&name)
         ),
         done => done?,

@@ -21,9 +21,9 @@ pub enum ScopeFlag {
     Host,
     /// The registered domains of the seeds, with all their hosts
     Domain,
-    /// What begins with a seed, up to its last slash
+    /// URLs that begin with a seed, up to its last slash
     Prefix,
-    /// Everywhere
+    /// Any URL
     Any,
 }
 
@@ -41,13 +41,13 @@ impl From<ScopeFlag> for Reach {
 /// Which links the link index counts.
 #[derive(Debug, Clone, Copy, ValueEnum, Serialize, Deserialize)]
 pub enum LinksFlag {
-    /// All that lead to a page
+    /// All links to pages
     All,
-    /// Those that lead to another domain
+    /// Links to other domains
     External,
-    /// Those that the original link index counted, by its rules for URLs
+    /// The links that Webindex counted, by its rules for URLs
     Webindex,
-    /// None: the job feeds no link index
+    /// None: the job does not feed the link index
     Off,
 }
 
@@ -66,77 +66,78 @@ impl From<LinksFlag> for Option<LinkPolicy> {
 #[derive(Args, Clone, Serialize, Deserialize)]
 // tidy: wide every field is a flag of `crawl`
 pub struct CrawlFlags {
-    /// How far the crawl reaches from its seeds [default: host]
+    /// How far the crawl goes from its seeds [default: host]
     #[arg(long, value_enum, value_name = "REACH")]
     scope: Option<ScopeFlag>,
-    /// Take in only URLs that match one of these expressions; "" forgets them
+    /// Only crawl URLs that match one of these regular expressions; "" clears the list
     #[arg(long, value_name = "REGEX")]
     include: Vec<String>,
-    /// Leave out URLs that match one of these expressions; "" forgets them
+    /// Skip URLs that match one of these regular expressions; "" clears the list
     #[arg(long, value_name = "REGEX")]
     exclude: Vec<String>,
-    /// Do not keep pages whose title or text matches one of these expressions; "" forgets them
+    /// Do not keep pages whose title or text matches one of these regular expressions; "" clears
+    /// the list
     #[arg(long, value_name = "REGEX")]
     exclude_content: Vec<String>,
-    /// Take only documents of these types, such as text/html or text/*; "" forgets them
+    /// Only keep documents of these media types, such as text/html or text/*; "" clears the list
     #[arg(long, value_name = "TYPE")]
     media_type: Vec<String>,
-    /// Take in at most so many documents; 0 is no limit
+    /// Largest number of documents; 0 for no limit
     #[arg(long, value_name = "N")]
     max_pages: Option<i64>,
-    /// Take in at most so many pages of a host that no seed names, and 100 more for each link to
-    /// it from another host; 0 is no limit [default: 10000]
+    /// Largest number of pages of a host that is not a seed's, plus 100 for each link to it from
+    /// another host; 0 for no limit [default: 10000]
     #[arg(long, value_name = "N")]
     host_pages: Option<i64>,
-    /// Follow at most so many links from a seed; "none" is no limit
+    /// Largest number of links to follow from a seed; "none" for no limit
     #[arg(long, value_name = "N", value_parser = hops)]
     max_hops: Option<Hops>,
-    /// Seconds between requests to a host; 0 lets them overlap [default: 1]
+    /// Seconds between requests to a host; 0 allows parallel requests [default: 1]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     delay: Option<f64>,
-    /// Obey a Crawl-delay of robots.txt up to so many seconds [default: 30]
+    /// Longest Crawl-delay of robots.txt to obey, in seconds [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     max_crawl_delay: Option<f64>,
-    /// Requests under way at once, over all hosts [default: 32]
+    /// Parallel requests, over all hosts [default: 32]
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
-    /// Requests a second to all hosts of one IP address; 0 is no limit [default: 20]
+    /// Requests per second to all hosts of one IP address; 0 for no limit [default: 20]
     #[arg(long, value_name = "N")]
     address_rate: Option<i64>,
-    /// Requests under way at once to all hosts of one IP address; 0 is no limit [default: 16]
+    /// Parallel requests to all hosts of one IP address; 0 for no limit [default: 16]
     #[arg(long, value_name = "N")]
     address_requests: Option<i64>,
-    /// Disregard robots.txt, nofollow and noindex: for sites of your own
+    /// Ignore robots.txt, nofollow and noindex; only for your own sites
     #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
     ignore_robots: Option<bool>,
-    /// Let the crawl reach addresses that are not on the public internet
+    /// Allow addresses that are not on the public internet
     #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
     allow_private: Option<bool>,
-    /// Keep facts only, not the bytes of documents
+    /// Keep only facts (title, text, links), not the bytes of documents
     #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
     no_bodies: Option<bool>,
     /// Which links the link index counts [default: all]
     #[arg(long, value_enum, value_name = "POLICY")]
     link_policy: Option<LinksFlag>,
-    /// Leave its documents out of the search index
+    /// Keep its documents out of the search index
     #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
     no_search: Option<bool>,
-    /// The crawler's name, such as FooBot/1.0; robots.txt is read for FooBot
+    /// Name of the crawler, such as FooBot/1.0; robots.txt rules for FooBot apply
     #[arg(long, value_name = "NAME")]
     user_agent: Option<String>,
-    /// A URL or mail address where a site's owner finds out who crawls
+    /// URL or mail address for site owners to contact
     #[arg(long, value_name = "CONTACT")]
     contact: Option<String>,
-    /// How often a document is asked for again after trouble [default: 3]
+    /// Number of retries after a temporary error [default: 3]
     #[arg(long, value_name = "N")]
     retries: Option<i64>,
-    /// Seconds before the first such try; the wait doubles with each [default: 10]
+    /// Seconds before the first retry; the wait doubles with each retry [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     retry_wait: Option<f64>,
-    /// End the run when nothing can be done for so many seconds [default: 300]
+    /// End the run if nothing can be done for this many seconds [default: 300]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     patience: Option<f64>,
-    /// Take a host's address from here instead of asking for it: NAME=ADDRESS
+    /// Use this address for a host instead of a DNS lookup: NAME=ADDRESS
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = resolve)]
     resolve: Vec<(String, std::net::IpAddr)>,
 }
@@ -169,9 +170,9 @@ pub fn seconds(text: &str) -> Result<f64, String> {
         return Ok(seconds);
     }
     #[allow(clippy::cast_precision_loss)] // Spans are far below what a float holds exactly.
-    typed::milliseconds(text)
-        .map(|ms| ms as f64 / 1_000.0)
-        .ok_or_else(|| "give a number of seconds, such as 0.5, or a span such as 2min".to_owned())
+    typed::milliseconds(text).map(|ms| ms as f64 / 1_000.0).ok_or_else(|| {
+        "give a number of seconds, such as 0.5, or a duration such as 2min".to_owned()
+    })
 }
 
 /// A seed as people write it: without a scheme, `https` is meant, if it looks like a host.
@@ -181,7 +182,7 @@ pub fn seed_url(text: &str) -> anyhow::Result<String> {
     if !has_scheme {
         ensure!(
             !Path::new(text).is_file() && !text.starts_with(['/', '.', '~', '\\']),
-            "{}; for files there is the files connector (driftline connector show files --kind \
+            "{}; for files, use the files connector (driftline connector show files --kind \
              repository)",
             refused()
         );
@@ -275,8 +276,8 @@ impl CrawlFlags {
     pub fn can_be_handed_over(&self) -> anyhow::Result<()> {
         if !self.resolve.is_empty() {
             bail!(
-                "--resolve is for the process that fetches, and here another one does; stop that \
-                 one first, or leave --resolve out"
+                "--resolve works only in the process that fetches, and here another process does; \
+                 stop that one first, or omit --resolve"
             );
         }
         Ok(())

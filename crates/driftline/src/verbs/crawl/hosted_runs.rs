@@ -95,7 +95,7 @@ impl HostedCrawls {
         loop {
             ensure!(
                 !self.is_ending() && since.elapsed() < READY_WAIT,
-                "process {}, which holds the directory, is about to end or not yet ready; try again",
+                "process {}, which holds the directory, is exiting or not ready yet; try again",
                 std::process::id()
             );
             match self.running.get() {
@@ -132,10 +132,10 @@ impl HostedCrawls {
     fn begin(self: &Arc<Self>, job: JobId, name: &str, spec: WebSpec) -> anyhow::Result<u64> {
         let mut jobs = self.jobs();
         // Whoever ends takes this lock after saying so, and then waits for the threads.
-        ensure!(!self.is_ending(), "process {} is about to end; try again", std::process::id());
+        ensure!(!self.is_ending(), "process {} is exiting; try again", std::process::id());
         let is_busy = |hosted: &RunStartState| hosted.answered < hosted.asked;
         let beginning = jobs.values().filter(|hosted| is_busy(hosted)).count();
-        ensure!(beginning < BEGINNING_MAX, "{beginning} crawls are being begun; try again");
+        ensure!(beginning < BEGINNING_MAX, "{beginning} crawls are being started; try again");
         if jobs.len() >= JOBS_MAX && !jobs.contains_key(&job) {
             jobs.retain(|_, hosted| is_busy(hosted));
         }
@@ -155,7 +155,7 @@ impl HostedCrawls {
             let thread = std::thread::Builder::new()
                 .name("begin".into())
                 .spawn(move || crawls.begin_all(job, &name))
-                .context("the crawl cannot be begun")?;
+                .context("the crawl cannot be started")?;
             // An older thread of the job has done its last step.
             hosted.thread = Some(thread);
         }

@@ -41,9 +41,10 @@ pub fn checks(context: &VerbContext) -> store::Result<Vec<Check>> {
     out.push(integrity(context, &server)?);
     let sampled = db.read(health::sample_counters)?;
     out.push(match sampled.wrong.first() {
-        None if sampled.queues == 0 => {
-            Check::ok("counters", "no small queue to count; `driftline verify` counts them all")
-        }
+        None if sampled.queues == 0 => Check::ok(
+            "counters",
+            "all queues are too large to count here; `driftline verify` counts them",
+        ),
         None => {
             let queues = counted(sampled.queues as i64, "queue is", "queues are");
             Check::ok("counters", format!("those of {queues} right"))
@@ -51,7 +52,7 @@ pub fn checks(context: &VerbContext) -> store::Result<Vec<Check>> {
         Some(wrong) => Check::fail(
             "counters",
             wrong.clone(),
-            Advice { why: "what is counted is not what is there", next: REPORT },
+            Advice { why: "the counters do not match the rows", next: REPORT },
         ),
     });
     out.extend(leftovers(context, now_ms)?);
@@ -68,8 +69,8 @@ fn connections(context: &VerbContext, now_ms: i64) -> store::Result<Vec<Check>> 
         return Ok(vec![Check::ok(NAME, "no process waits for an output or a repository")]);
     }
     let help = Advice {
-        why: "what waits for it is not lost, and goes on when it is reached",
-        next: "look at the service; its settings: driftline connection show NAME",
+        why: "nothing is lost; the work continues when it is reachable again",
+        next: "check the service; its settings: driftline connection show NAME",
     };
     let finding = |it: &Outage| Check::warn(NAME, outages::line(it, now_ms), help);
     Ok(away.iter().take(FINDINGS_MAX).map(finding).collect())
@@ -93,8 +94,8 @@ fn database(dialect: Dialect, server: &DatabaseServer) -> Vec<Check> {
         "UTF8" => Check::ok("encoding", "UTF8"),
         other => {
             let help = Advice {
-                why: "text of the web needs all of Unicode",
-                next: "make the database with UTF8",
+                why: "web pages need full Unicode",
+                next: "create the database with encoding UTF8",
             };
             Check::fail("encoding", other, help)
         }
@@ -104,7 +105,7 @@ fn database(dialect: Dialect, server: &DatabaseServer) -> Vec<Check> {
             let what =
                 format!("synchronous_commit is {}, fsync is {}", server.synchronous, server.fsync);
             let help = Advice {
-                why: "a power cut would lose what was said to be stored",
+                why: "a power failure could lose committed data",
                 next: "set both to on, in postgresql.conf and in the database URL",
             };
             Check::fail("durability", what, help)
@@ -122,8 +123,8 @@ fn clocks(theirs_ms: i64, before_ms: i64, after_ms: i64) -> Check {
         return Check::ok(NAME, "it agrees with this machine's");
     }
     let help = Advice {
-        why: "leases go by the clocks of the machines that share a database",
-        next: "let every machine keep its clock by NTP",
+        why: "leases depend on the clocks of the machines that share a database",
+        next: "synchronise every machine with NTP",
     };
     Check::warn(NAME, format!("it differs from this machine's by {}", span(apart_ms)), help)
 }
@@ -147,7 +148,7 @@ fn frozen(context: &VerbContext) -> store::Result<Check> {
         Ok((parts, _)) => Check::ok("settings", format!("{parts} parts, a public suffix list")),
         Err(error) => {
             let help = Advice {
-                why: "they say where each document is",
+                why: "they determine where each document is stored",
                 next: "restore them from a backup",
             };
             Check::fail("settings", error.to_string(), help)
@@ -161,10 +162,10 @@ fn integrity(context: &VerbContext, server: &DatabaseServer) -> store::Result<Ch
         return Ok(Check::skip(NAME, "PostgreSQL checks its pages itself"));
     }
     if server.bytes > CHECKED_BYTES_MAX {
-        return Ok(Check::skip(NAME, "the file is large; look with: driftline verify"));
+        return Ok(Check::skip(NAME, "the file is large; check it with: driftline verify"));
     }
     Ok(match context.db.read(health::problems)?.first() {
-        None => Check::ok(NAME, "the file is sound"),
+        None => Check::ok(NAME, "the database file is intact"),
         Some(problem) => {
             let help = Advice {
                 why: "rows may be lost or wrong",
@@ -186,20 +187,20 @@ fn leftovers(context: &VerbContext, now_ms: i64) -> store::Result<Vec<Check>> {
         ))
     })?;
     let nodes = match silent.first() {
-        None => Check::ok("nodes", "every process said goodbye or is alive"),
+        None => Check::ok("nodes", "every process is alive or ended cleanly"),
         Some(name) => {
             let number = i64::try_from(silent.len()).unwrap_or(i64::MAX);
             let number = counted(number, "process", "processes");
-            let what = format!("{number} ended without a word, such as {name}");
+            let what = format!("{number} did not end cleanly, such as {name}");
             let help = Advice {
                 why: "they were killed, or cannot reach the database",
-                next: "look at their logs",
+                next: "check their logs",
             };
             Check::warn("nodes", what, help)
         }
     };
     let left = |name: &str, number: i64, what: &str, next: &str| match number {
-        0 => Check::ok(name, "none is left over"),
+        0 => Check::ok(name, "none left over"),
         _ => {
             let why = "a process was killed or lost its connection";
             Check::warn(name, format!("{number} {what}"), Advice { why, next })
@@ -207,8 +208,13 @@ fn leftovers(context: &VerbContext, now_ms: i64) -> store::Result<Vec<Check>> {
     };
     Ok(vec![
         nodes,
-        left("leases", leases, "were not given back", "the next crawl takes them over"),
-        left("chunks", chunks, "are open and nobody works on them", "the next crawl gives them up"),
+        left("leases", leases, "were not released", "the next crawl takes them over"),
+        left(
+            "chunks",
+            chunks,
+            "are open, and no process works on them",
+            "the next crawl abandons them",
+        ),
         left("staged objects", objects, "were never published", "remove them: driftline gc"),
     ])
 }
@@ -224,7 +230,7 @@ pub fn objects(objects: &Objects) -> Check {
         Err(reason) => {
             let help = Advice {
                 why: "facts and bodies are kept there",
-                next: "check the place, its keys (--s3-keys) and what they are allowed to do",
+                next: "check the location, its keys (--s3-keys) and their permissions",
             };
             Check::fail(NAME, reason, help)
         }

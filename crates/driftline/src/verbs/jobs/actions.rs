@@ -163,7 +163,7 @@ fn instead(action: JobAction, state: &JobState, name: &str) -> String {
             | Phase::NotifyingOfDeletion,
         ) => format!("it is being deleted: driftline job wait {name} --for gone"),
         (_, Phase::Active) if state.resuming => {
-            format!("try again when it goes on, in a moment: driftline job show {name}")
+            format!("try again in a moment: driftline job show {name}")
         }
         (_, Phase::ReadyForNotify | Phase::Notifying) => {
             format!("its run is over in a moment: driftline job wait {name}")
@@ -190,6 +190,6 @@ fn instead(action: JobAction, state: &JobState, name: &str) -> String {
         (JobAction::Resume, Phase::Active) if state.paused => {
             format!("driftline job wait {name} --for paused")
         }
-        _ => format!("see how it stands: driftline job show {name}"),
+        _ => format!("check its state: driftline job show {name}"),
     }
 }

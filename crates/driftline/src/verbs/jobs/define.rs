@@ -90,7 +90,7 @@ fn create(
     context.define(false, move |stored| {
         require!(
             !stored.jobs.contains_key(&name),
-            "there is a job named {} already; change it with: driftline job edit {0}",
+            "there is already a job named {}; change it with: driftline job edit {0}",
             shown(&name)
         );
         let mut form = JobForm::new(&connection);
@@ -125,7 +125,7 @@ fn edited(context: &ChangeContext, name: String, edit: JobEdit) -> anyhow::Resul
 fn renamed(tx: &mut Tx<'_>, job: Job, name: &str, now_ms: i64) -> store::Result<Job> {
     definitions::check_job_name(name).map_err(|error| Error::Refused(error.to_string()))?;
     if jobs::find(tx, name)?.is_some() {
-        let reason = format!("there is a job named {} already; choose another name", shown(name));
+        let reason = format!("there is already a job named {}; choose another name", shown(name));
         return Err(Error::Refused(reason));
     }
     let job = Job { name: name.to_owned(), ..job };
@@ -138,8 +138,7 @@ fn connector_of(stored: &Definitions, connection: &str) -> anyhow::Result<&'stat
     let form = stored.connections.repository.get(connection).or_refuse(|| {
         format!(
             "there is no repository connection named {}; `driftline connection list --kind \
-             repository` lists them, and this makes one: driftline connection create {0} \
-             --connector web",
+             repository` lists them; to create it: driftline connection create {0} --connector web",
             shown(connection)
         )
     })?;
@@ -159,13 +158,13 @@ pub fn reset_seeding(db: &Db, name: String) -> anyhow::Result<ChangeResult> {
         let name = shown(&job.name);
         if state.phase == Phase::StartingUp || state.seeding {
             return Err(Error::Refused(format!(
-                "the seeding of job {name} cannot be reset: the job is {}, and when its seeding \
-                 is done it says how far it has come; try again in a moment",
+                "the seeding of job {name} cannot be reset while the job is {}; try again in a \
+                 moment",
                 state.name()
             )));
         }
         jobs::reseed(tx, job.id)?;
-        Ok(format!("job {name}: its seeding begins anew, so the next run looks at everything"))
+        Ok(format!("job {name}: its seeding is reset, so the next run checks every document"))
     })?;
     Ok(ChangeResult::done(vec![line]))
 }

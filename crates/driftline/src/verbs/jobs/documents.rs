@@ -22,19 +22,19 @@ pub struct Documents;
 #[derive(ClapArgs, Debug, Default, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DocumentsRequest {
-    /// The job; may be left out when there is only one
+    /// Name of the job; can be omitted if there is only one
     #[arg(long, value_name = "NAME")]
     pub job: Option<String>,
     #[command(flatten)]
     #[serde(flatten)]
     pub filter: DocumentFilter,
-    /// Documents to list
+    /// Number of documents to list
     #[arg(long, value_name = "N", default_value_t = usual_limit(),
           value_parser = clap::value_parser!(u32).range(1..=i64::from(LIST_LIMIT_MAX)))]
     #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = LIST_LIMIT_MAX))]
     pub limit: u32,
-    /// Continue where an earlier list ended
+    /// Cursor of the next page, from an earlier answer
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
@@ -42,21 +42,21 @@ pub struct DocumentsRequest {
 /// What a document must be to be listed.
 #[derive(ClapArgs, Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DocumentFilter {
-    /// Where it stands
+    /// Only documents in this state
     #[arg(long, value_name = "STATE", value_parser = state_name)]
     #[schemars(with = "Option<StateName>")]
     pub state: Option<String>,
-    /// Why it stands there, such as robots, hops, dns or http-503
+    /// Only documents with this reason, such as robots, hops, dns or http-503
     #[arg(long, value_name = "CODE")]
     pub reason: Option<String>,
-    /// Its host
+    /// Only documents of this host
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
-    /// The status of the last answer, such as 404
+    /// Only documents with this status of the last response, such as 404
     #[arg(long, value_name = "CODE")]
     #[schemars(range(min = 0, max = 999))]
     pub status: Option<i64>,
-    /// Text that its URL contains
+    /// Only documents whose URL contains this text
     #[arg(long, value_name = "TEXT")]
     pub contains: Option<String>,
 }

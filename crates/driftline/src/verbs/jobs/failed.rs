@@ -26,17 +26,17 @@ pub struct FailedRequest {
     /// The job
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Only those that failed for this reason, such as dns or http-503; `output` for what an
-    /// output could not take
+    /// Only documents that failed for this reason, such as dns or http-503; `output` for those that
+    /// an output rejected
     #[arg(long, value_name = "CODE")]
     pub reason: Option<String>,
-    /// Documents to list
+    /// Number of documents to list
     #[arg(long, value_name = "N", default_value_t = usual_limit(),
           value_parser = clap::value_parser!(u32).range(1..=i64::from(LIST_LIMIT_MAX)))]
     #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = LIST_LIMIT_MAX))]
     pub limit: u32,
-    /// Continue where an earlier list ended
+    /// Cursor of the next page, from an earlier answer
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }

@@ -18,74 +18,77 @@ use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
 #[serde(deny_unknown_fields)]
 // tidy: wide every field is a flag of `job create` and `job edit`
 pub struct JobFlags {
-    /// What it is, for people
+    /// Description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// scan-once ends when all is done, continuous goes on for ever [default: scan-once]
+    /// scan-once ends when every document is processed, continuous never ends [default: scan-once]
     #[arg(long = "type", value_name = "TYPE", value_parser = job_type)]
     kind: Option<String>,
-    /// 1 to 10; 1 comes first [default: 5]
+    /// 1 (highest) to 10 [default: 5]
     #[arg(long, value_name = "N")]
     priority: Option<i64>,
-    /// Look at a document again after so long at least, such as 15min or 1d; "" never (continuous jobs)
+    /// Shortest time between two checks of a document, such as 15min or 1d; "" disables revisits
+    /// (continuous jobs)
     #[arg(long, value_name = "SPAN")]
     interval: Option<String>,
-    /// Look at a document again after so long at most; "" sets no bound (continuous jobs)
+    /// Longest time between two checks of a document; "" for no limit (continuous jobs)
     #[arg(long, value_name = "SPAN")]
     max_interval: Option<String>,
-    /// Ask for seeds again after so long; "" never (continuous jobs)
+    /// Time after which seeds are fetched again; "" disables it (continuous jobs)
     #[arg(long, value_name = "SPAN")]
     reseed: Option<String>,
-    /// Remove a document after so long; "" never (continuous jobs)
+    /// Time after which a document expires and is removed; "" disables it (continuous jobs)
     #[arg(long, value_name = "SPAN")]
     expire: Option<String>,
-    /// What starts it: manual, only people; window-begin, its schedule, at the times it names; window-inside, also
-    /// later while the window of such a time is open, once in each [default: manual; window-begin with --schedule]
+    /// What starts the job: manual, only a user; window-begin, its schedule, at the scheduled
+    /// times; window-inside, also later while the window of a scheduled time is open, once per
+    /// window [default: manual; window-begin with --schedule]
     #[arg(long, value_name = "METHOD", value_parser = start_method)]
     start_method: Option<String>,
-    /// When it starts by itself, such as 'hours=3 days=mon-fri zone=Europe/Berlin window=2h'; words are years,
-    /// months, dates, days, hours, minutes (lists such as 0,30 or mon-fri, or *), zone, window (how long a run may
-    /// take), repeat (start again in the same window so long after a run) and minimal (look only for what changed);
-    /// may be given again; "" takes all back
+    /// When the job starts by itself, such as 'hours=3 days=mon-fri zone=Europe/Berlin window=2h'.
+    /// Keys: years, months, dates, days, hours, minutes (lists such as 0,30 or mon-fri, or *),
+    /// zone, window (how long a run may take), repeat (start again in the same window this long
+    /// after a run) and minimal (process only changed documents). Can be repeated; "" removes all
     #[arg(long, value_name = "TIMES")]
     schedule: Vec<String>,
-    /// How far it goes from its seeds, by kind of link, such as link=3; 'link=' takes it back
+    /// Limit the distance from the seeds by type of link, such as link=3; 'link=' removes the limit
     #[arg(long, value_name = "LINK=N")]
     hops: Vec<String>,
-    /// What a link that is gone means for how far documents are from the seeds (jobs with --hops): accurate
-    /// forgets it, so that documents that are too far without it leave; no-delete lets it count still; so does
-    /// never-delete, which does not keep links and costs less, but must learn them again after a change of mode
-    /// [default: accurate]
+    /// How lost links affect the distance from the seeds (jobs with --hops): accurate drops them,
+    /// so documents that are too far away without them are removed; no-delete keeps counting them;
+    /// never-delete does too and stores no links, which costs less, but a change of mode must then
+    /// learn them again [default: accurate]
     #[arg(long, value_name = "MODE", value_parser = hopcount)]
     hopcount: Option<String>,
-    /// What a document that cannot be fetched means: skip it, or abort the job [default: skip]
+    /// What to do if a document cannot be fetched: skip it, or abort the job [default: skip]
     #[arg(long, value_name = "POLICY", value_parser = on_failure)]
     on_failure: Option<String>,
-    /// What it may lose in a run (a continuous job in a day) before its removals are held: a share, or a
-    /// number of documents if that is more; off is no limit, "" the usual one [default: 20% or 50]
+    /// How many documents a run (of a continuous job: a day) may remove before removals are held: a
+    /// percentage, or a number if that is more; off for no limit, "" for the default [default: 20%
+    /// or 50]
     #[arg(long, value_name = "LIMIT")]
     #[serde(default)]
     removal_limit: Option<String>,
-    /// How much of that goes at once, where the document itself is proof (404, noindex, robots.txt)
-    /// [default: 2% or 20]
+    /// How many of these are removed immediately if the server confirms it (404, noindex,
+    /// robots.txt) [default: 2% or 20]
     #[arg(long, value_name = "LIMIT")]
     #[serde(default)]
     proven_removal_limit: Option<String>,
-    /// When a document is looked at again: estimate goes by how often it changes, formula by the rule of the
-    /// original, fixed by the interval alone [default: estimate]
+    /// How the next check of a document is scheduled: estimate uses how often it changes, formula
+    /// the rule of ManifoldCF, fixed only the interval [default: estimate]
     #[arg(long, value_name = "POLICY", value_parser = refetch)]
     refetch: Option<String>,
-    /// Fetches a day that it may spend; 0 is no limit
+    /// Most fetches per day; 0 for no limit
     #[arg(long, value_name = "N")]
     fetches_per_day: Option<i64>,
-    /// Where its documents go: an output connection, behind transformations if there are any, such as
-    /// text,copy; may be given again; "" takes all back
+    /// Where documents go: an output connection, preceded by its transformations if any, such as
+    /// text,copy. Can be repeated; "" removes all
     #[arg(long, value_name = "[TRANSFORMATION,]OUTPUT")]
     pipeline: Vec<String>,
-    /// The notification connections that are told of its end; "" takes all back
+    /// Notification connections to inform about the end of a run; "" removes all
     #[arg(long, value_name = "NAME")]
     notify: Vec<String>,
-    /// What its connector is to fetch; `driftline connector show NAME` lists the settings
+    /// Settings for the connector; `driftline connector show NAME` lists them
     #[arg(value_name = "SETTING=VALUE")]
     settings: Vec<String>,
 }
@@ -174,13 +177,13 @@ impl JobFlags {
                 "" => None,
                 _ if !is_continuous => refuse!(
                     "{flag} is for continuous jobs, and this one scans once; add --type \
-                     continuous, or leave it out"
+                     continuous, or omit it"
                 ),
                 text => Some(span(flag, text)?),
             };
         }
         if let (Some(least), Some(most)) = (form.recrawl_ms, form.recrawl_max_ms) {
-            require!(least <= most, "--interval is longer than --max-interval; exchange them");
+            require!(least <= most, "--interval is longer than --max-interval; swap them");
         }
         Ok(())
     }
@@ -205,7 +208,10 @@ impl JobFlags {
                 continue;
             }
             let most: i64 = most.parse().ok().filter(|most| *most >= 0).or_refuse(|| {
-                format!("--hops {text:?} cannot be read; write a kind of link and a number, such as link=3")
+                format!(
+                    "--hops {text:?} cannot be read; write a type of link and a number, such \
+                     as link=3"
+                )
             })?;
             form.hops.insert(link.to_owned(), most);
         }
@@ -222,9 +228,8 @@ fn given(texts: &[String]) -> Vec<String> {
 fn span(flag: &str, text: &str) -> anyhow::Result<i64> {
     let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
     let ms = typed::milliseconds(text).filter(|ms| has_unit && *ms > 0);
-    Ok(ms.or_refuse(|| {
-        format!("{flag} is a span of time such as 15min, 1h30min or 1d, not {text:?}")
-    })?)
+    Ok(ms
+        .or_refuse(|| format!("{flag} is a duration such as 15min, 1h30min or 1d, not {text:?}"))?)
 }
 
 /// Notifications by the names of their connections; those that were there keep what else

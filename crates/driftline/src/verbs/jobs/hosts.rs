@@ -32,23 +32,23 @@ pub struct Hosts;
 #[derive(ClapArgs, Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostsRequest {
-    /// One host, to be shown in detail
+    /// Host to show in detail
     #[arg(value_name = "HOST", conflicts_with_all = ["by", "cursor"])]
     pub host: Option<String>,
-    /// Only hosts that this job has met
+    /// Only hosts of this job
     #[arg(long, value_name = "NAME")]
     pub job: Option<String>,
-    /// Which come first
+    /// Sort order
     #[arg(long, value_enum, default_value_t)]
     #[serde(default)]
     pub by: HostOrder,
-    /// Hosts to list
+    /// Number of hosts to list
     #[arg(long, value_name = "N", default_value_t = usual_limit(),
           value_parser = clap::value_parser!(u32).range(1..=i64::from(LIST_LIMIT_MAX)))]
     #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = LIST_LIMIT_MAX))]
     pub limit: u32,
-    /// Continue where an earlier list ended
+    /// Cursor of the next page, from an earlier answer
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
@@ -59,12 +59,12 @@ pub struct HostsRequest {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum HostOrder {
-    /// Documents known
+    /// Known documents
     #[default]
     Documents,
-    /// Requests that failed
+    /// Failed requests
     Errors,
-    /// The mean time an answer takes
+    /// Mean response time
     Slowest,
 }
 
@@ -87,7 +87,7 @@ pub struct HostLine {
     pub fetches: i64,
     pub errors: i64,
     pub bytes: i64,
-    /// The mean time an answer takes.
+    /// Mean response time.
     pub mean_ms: Option<i64>,
     /// The delay that the host asks for.
     pub delay_ms: Option<i64>,

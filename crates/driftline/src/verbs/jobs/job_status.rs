@@ -70,7 +70,7 @@ pub struct Jobs;
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobsRequest {
-    /// One job; without it, all
+    /// Name of the job; without it, all jobs
     pub name: Option<String>,
 }
 

@@ -42,7 +42,7 @@ pub struct RemovalsRequest {
     /// The job
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Documents to list
+    /// Number of documents to list
     #[arg(long, value_name = "N", default_value_t = usual_limit(),
           value_parser = clap::value_parser!(u32).range(1..=i64::from(LIST_LIMIT_MAX)))]
     #[serde(default = "usual_limit")]
@@ -271,7 +271,7 @@ fn explained(error: Error, name: &str) -> Error {
     let Error::Refused(reason) = error else { return error };
     let (name, command) = (shown(name), quoted(name));
     Error::Refused(format!(
-        "nothing is decided about removals of job {name}: {reason} (next: driftline job removals \
-         show {command})"
+        "cannot decide on removals of job {name}: {reason} (next: driftline job removals show \
+         {command})"
     ))
 }

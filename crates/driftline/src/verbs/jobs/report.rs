@@ -58,11 +58,11 @@ pub enum RowOrder {
 // tidy: wide every field is a parameter of a report, and no report takes all
 pub struct ReportRequest {
     pub report: Report,
-    /// Only of this connection; may be left out when there is only one
+    /// Only this connection; can be omitted if there is only one
     pub connection: Option<String>,
-    /// Only what is of this job; may be given more than once
+    /// Only this job; can be repeated
     pub job: Vec<String>,
-    /// Only identifiers that this expression matches
+    /// Only identifiers that match this regular expression
     #[serde(rename = "match")]
     pub matching: Option<String>,
     /// From this time on
@@ -71,34 +71,34 @@ pub struct ReportRequest {
     /// Before this time
     #[schemars(range(min = 0, max = TIME_MS_MAX))]
     pub until_ms: Option<i64>,
-    /// Only activities of this kind; may be given more than once
+    /// Only activities of this type; can be repeated
     pub activity: Vec<String>,
-    /// Only results that this expression matches
+    /// Only results that match this regular expression
     pub result: Option<String>,
-    /// The class is what the first group of this expression matches
+    /// Group identifiers by what the first group of this regular expression matches
     pub class: Option<String>,
-    /// The same for results
+    /// Group results by what the first group of this regular expression matches
     pub result_class: Option<String>,
-    /// The window of time
+    /// Length of the time window
     #[schemars(range(min = 1, max = WINDOW_MS_MAX))]
     pub window_ms: i64,
-    /// Only documents of this state, with - for a space; may be given more than once
+    /// Only documents of this state, with - for a space; can be repeated
     pub state: Vec<String>,
-    /// Only documents of this status, with - for a space; may be given more than once
+    /// Only documents of this status, with - for a space; can be repeated
     pub status: Vec<String>,
-    /// As it will be after this time
+    /// The state as it will be after this duration
     #[schemars(range(min = 0, max = TIME_MS_MAX))]
     pub after_span_ms: i64,
-    /// The column that it is ordered by
+    /// Column to sort by
     pub sort: Option<String>,
-    /// Which way it is ordered
+    /// Sort order
     pub order: Option<RowOrder>,
-    /// Rows to list
+    /// Number of rows to list
     #[schemars(range(min = 1, max = LIST_LIMIT_MAX))]
     pub limit: Option<u32>,
-    /// Continue, or go back, from where an earlier list ended
+    /// Cursor of the next or previous page, from an earlier answer
     pub cursor: Option<String>,
-    /// Look at every row there is, however long that takes
+    /// Read every row, however long that takes
     pub whole: bool,
 }
 
@@ -181,7 +181,7 @@ impl Verb for Reports {
     }
 
     fn check_caller(request: &ReportRequest, _: &Caller) -> anyhow::Result<()> {
-        let why = "a report over everything may take long, and is made where the data is";
+        let why = "a report over all rows may take long, and is only available where the data is";
         require!(!request.whole, "{why}");
         Ok(())
     }

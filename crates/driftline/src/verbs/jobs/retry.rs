@@ -71,7 +71,7 @@ impl Change for RetryFailed {
     }
 
     fn outcome(done: &RetryResult) -> String {
-        format!("job {}: {} documents are tried again", done.job, done.retried)
+        format!("job {}: {} documents are retried", done.job, done.retried)
     }
 }
 
@@ -187,13 +187,13 @@ fn refused(state: &JobState, name: &str) -> Error {
     let command = quoted(name);
     let why = match state.phase {
         Phase::Inactive => format!(
-            "its next run looks at what has failed anyway (next: driftline job start {command})"
+            "its next run retries failed documents anyway (next: driftline job start {command})"
         ),
         Phase::ReadyForStartup | Phase::StartingUp => {
-            "its run is about to begin; try again in a moment".to_owned()
+            "its run is about to start; try again in a moment".to_owned()
         }
         _ => format!(
-            "its run is ending, and the next one looks at what has failed anyway (next: driftline \
+            "its run is ending, and the next one retries failed documents anyway (next: driftline \
              job wait {command} && driftline job start {command})"
         ),
     };

@@ -214,7 +214,7 @@ fn seeding_is_forgotten_but_not_while_it_is_under_way() {
         let so_far = |it: &mut JobState| it.seeding_version = Some("so far".into());
         put(db, &state(Phase::Active, so_far))?;
         let told = reset().unwrap();
-        assert!(told.changes[0].contains("the next run looks at everything"), "{told:?}");
+        assert!(told.changes[0].contains("the next run checks every document"), "{told:?}");
         assert_eq!(version()?, None);
         for phase in [Phase::StartingUp, Phase::Active] {
             put(

@@ -28,7 +28,7 @@ pub struct Why;
 pub struct WhyRequest {
     /// The URL
     pub url: String,
-    /// What this job says; without it, every job that knows the URL
+    /// Job to ask; without it, every job that knows the URL
     pub job: Option<String>,
 }
 
@@ -118,7 +118,7 @@ fn details(looked: &LookedUp) -> Vec<WhyDetail> {
         tell("type", document.media_type.clone());
         tell("first seen", Some(at(document.first_ms)));
         let checks = count(document.checks, "time");
-        tell("checked", Some(format!("{}, {checks} in all", at(document.checked_ms))));
+        tell("checked", Some(format!("{}, {checks} in total", at(document.checked_ms))));
         tell("fetched", document.fetched_ms.map(at));
         tell("changed", document.changed_ms.map(at));
         tell("facts", document.chunk.map(|chunk| format!("in chunk {chunk}")));
@@ -129,7 +129,10 @@ fn details(looked: &LookedUp) -> Vec<WhyDetail> {
     }
     if let Some(row) = &looked.row {
         let seed = row.seed_run.is_some().then(|| "a seed".to_owned());
-        tell("found", Some(format!("{}; last named in run {}", at(row.added_ms), row.seen_run)));
+        tell(
+            "found",
+            Some(format!("{}; last referenced in run {}", at(row.added_ms), row.seen_run)),
+        );
         tell("distance", seed.or_else(|| Some(count(row.hops, "link") + " from a seed")));
         tell("linked from", looked.parent.clone());
         tell("chunk", row.chunk.map(|chunk| chunk.to_string()));

@@ -95,7 +95,10 @@ fn rows(asked: &str, list: &SuffixList) -> anyhow::Result<Vec<String>> {
     }
     if rows.is_empty() {
         spelled(&Policy::default()).map(|_| ()).or_refused().with_context(|| {
-            format!("{} is no page's URL; write it like https://example.com/page", shown(asked))
+            format!(
+                "{} is not the URL of a page; write it like https://example.com/page",
+                shown(asked)
+            )
         })?;
     }
     Ok(rows)

@@ -63,8 +63,8 @@ pub fn sentence(kept: LostLinks) -> String {
         days => format!("for {}", counted(days.into(), "day", "days")),
     };
     let many = match kept.per_target {
-        0 => "all of each target".to_owned(),
-        many => format!("at most {many} of each target"),
+        0 => "all per target".to_owned(),
+        many => format!("at most {many} per target"),
     };
     format!("lost links are kept {days}, {many}")
 }
@@ -86,9 +86,9 @@ mod tests {
             };
             assert_eq!(
                 set(Some(7), None),
-                ["lost links are kept for 7 days, at most 1000 of each target"]
+                ["lost links are kept for 7 days, at most 1000 per target"]
             );
-            assert_eq!(set(None, Some(0)), ["lost links are kept for 7 days, all of each target"]);
+            assert_eq!(set(None, Some(0)), ["lost links are kept for 7 days, all per target"]);
             assert_eq!(set(Some(7), Some(0)), [""; 0]);
             assert_eq!(db.read(settings::lost_links)?, LostLinks { days: 7, per_target: 0 });
             Ok(())

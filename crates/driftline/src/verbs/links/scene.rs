@@ -115,5 +115,5 @@ pub fn parsed<T: Parser>(words: &[&str]) -> T {
 
 /// The command line that a line suggests.
 pub fn suggested(line: &str) -> Vec<&str> {
-    line.split_once("with: driftline ").unwrap().1.split_whitespace().collect()
+    line.split_once("page: driftline ").unwrap().1.split_whitespace().collect()
 }

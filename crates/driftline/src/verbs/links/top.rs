@@ -19,10 +19,10 @@ pub struct Top;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TopRequest {
-    /// What counts: in-links, or in-links and one more if it was crawled
+    /// Rank by in-links, or by in-links plus one if the page was crawled
     #[serde(default)]
     pub by: By,
-    /// Only pages of this domain; a host or a URL of it will do
+    /// Only pages of this domain, given as a domain, a host or a URL
     pub domain: Option<String>,
     #[serde(flatten)]
     pub page: LinkListPage,

@@ -44,7 +44,7 @@ impl Endless {
     }
 
     pub fn line(&self) -> String {
-        format!("not followed any further: {}", shown(&self.because))
+        format!("no longer followed: {}", shown(&self.because))
     }
 }
 

@@ -14,7 +14,7 @@ pub struct Nodes;
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodesRequest {
-    /// Processes to list
+    /// Number of processes to list
     #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = LIST_LIMIT_MAX))]
     pub limit: u32,

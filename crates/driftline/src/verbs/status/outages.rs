@@ -33,7 +33,7 @@ fn subject(outage: &Outage) -> String {
         OutageKind::Repository => {
             format!("repository {} of job {}", shown(&outage.connection), job())
         }
-        OutageKind::RunEnd => format!("whoever is told that a run of job {} is over", job()),
+        OutageKind::RunEnd => format!("the notifications of job {}", job()),
     }
 }
 

@@ -67,7 +67,7 @@ fn every_verb_that_looks_answers_while_a_crawl_runs_and_after_it_was_killed() {
     let status = wait(&place, |status| status["holder"].is_null());
     assert_eq!(status["overview"]["jobs"][0]["standing"], "interrupted");
     let told = place.succeeds(&["status"]);
-    assert!(told.contains("the next crawl goes on with it"), "{told}");
+    assert!(told.contains("the next crawl continues it"), "{told}");
     let active = place.succeeds(&["documents", "--state", "active", "--json"]);
     let active: Value = serde_json::from_str(&active).unwrap();
     for url in active["urls"].as_array().unwrap().iter().take(1) {

@@ -91,7 +91,7 @@ fn a_direction_is_whole_or_refused_with_what_is_missing() {
     let objects = place.path("objects");
     let nobody =
         ["copy", "--to", "postgres://nobody@127.0.0.1:1/none", "--to-objects", text(&objects)];
-    assert_trouble(&place.run(&nobody), &["--to names", "cannot be reached"]);
+    assert_trouble(&place.run(&nobody), &["given with --to", "cannot be reached"]);
     assert!(!objects.exists(), "nothing was made");
 }
 

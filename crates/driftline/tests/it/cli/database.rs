@@ -71,6 +71,6 @@ fn an_empty_database_is_made_ready_and_a_backup_of_it_is_explained() {
 fn a_database_that_is_not_there_is_told_without_its_password() {
     let url = "postgres://me:hunter2@127.0.0.1:1/none";
     let refused = bare(&["status", "--database", url]);
-    assert_trouble(&refused, &["--database names", "cannot be reached"]);
+    assert_trouble(&refused, &["given with --database", "cannot be reached"]);
     assert!(!String::from_utf8_lossy(&refused.stderr).contains("hunter2"));
 }

@@ -18,7 +18,7 @@ fn verbs() -> Vec<String> {
 }
 
 /// The commands that a help lists.
-fn listed(help: &str) -> Vec<String> {
+pub fn listed(help: &str) -> Vec<String> {
     let Some((_, rest)) = help.split_once("Commands:\n") else { return Vec::new() };
     let list = rest.split("\n\n").next().unwrap();
     list.lines()

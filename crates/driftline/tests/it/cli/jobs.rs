@@ -45,7 +45,7 @@ pub fn assert_says(text: &str, words: &[&str]) {
 /// What a user does first: a connection, a job, a look, an edit.
 fn define(run: &dyn Fn(&[&str]) -> Output) {
     let says = |args: &[&str]| said(&run(args));
-    assert_says(&says(&["job", "list"]), &["there is none", "driftline job create"]);
+    assert_says(&says(&["job", "list"]), &["no job defined", "driftline job create"]);
     let create = ["job", "create", "docs", "--connection", "disk"];
     assert_trouble(&run(&create), &["no repository connection named disk", "connection create"]);
     says(&["connection", "create", "disk", "--connector", "files", "--kind", "repository"]);
@@ -73,12 +73,15 @@ fn define(run: &dyn Fn(&[&str]) -> Output) {
     ] {
         assert_trouble(&run(&[&create[..], args].concat()), &words);
     }
-    assert_says(&says(&["job", "list"]), &["there is none"]);
+    assert_says(&says(&["job", "list"]), &["no job defined"]);
 
     let rest = ["--priority", "3", "--hops", "child=5", "--pipeline", "copy", "roots=/srv/docs"];
     let schedule = ["--schedule", "hours=3 zone=Europe/Berlin window=2h"];
     assert_eq!(says(&[&create[..], &rest, &schedule].concat()), "job docs: new\n");
-    assert_trouble(&run(&[&create[..], &rest].concat()), &["docs already", "driftline job edit"]);
+    assert_trouble(
+        &run(&[&create[..], &rest].concat()),
+        &["already a job named docs", "driftline job edit"],
+    );
     let shown = says(&["job", "show", "docs"]);
     assert_says(
         &shown,
@@ -86,7 +89,7 @@ fn define(run: &dyn Fn(&[&str]) -> Output) {
             "job docs: not yet run (INACTIVE)\n",
             "connection disk, version",
             "scan once, priority 3",
-            "start method window begin",
+            "start method: window begin",
             "schedule hours=3 zone=Europe/Berlin window=2h",
             "at most 5 hops of type child",
             "roots = [\"/srv/docs\"]",
@@ -101,7 +104,7 @@ fn define(run: &dyn Fn(&[&str]) -> Output) {
     let edited = says(&["job", "edit", "docs", "--rename", "handbook", "--priority", "5"]);
     assert_eq!(edited, "job docs: name -> handbook\njob handbook: priority 3 -> 5\n");
     let same = says(&["job", "edit", "handbook", "--priority", "5"]);
-    assert_says(&same, &["so already"]);
+    assert_says(&same, &["already as requested"]);
     assert_trouble(&run(&["job", "edit", "docs"]), &["no job named docs", "driftline job list"]);
     assert_trouble(&run(&["job", "edit", "handbook", "--rename", ""]), &["a name has 1 to"]);
     let spans = ["--type", "continuous", "--interval", "1h30min", "--reseed", "1 day"];
@@ -109,11 +112,7 @@ fn define(run: &dyn Fn(&[&str]) -> Output) {
     assert_says(&told, &["recrawl_ms (none) -> 5400000", "type scan once -> continuous"]);
     assert_says(
         &says(&["job", "show", "handbook"]),
-        &[
-            "looked at again after: 1 h 30 min",
-            "asked for again after: 1 day",
-            "expire after: never",
-        ],
+        &["revisit interval: 1 h 30 min", "reseed interval: 1 day", "expire after: never"],
     );
 }
 
@@ -138,7 +137,7 @@ fn act(run: &dyn Fn(&[&str]) -> Output) {
         ("abort", ["cannot be aborted: the job is INACTIVE", "nothing to abort"]),
         ("restart", ["cannot be restarted: the job is INACTIVE", "start it"]),
         ("restart-minimal", ["cannot be restarted: the job is INACTIVE", "start it"]),
-        ("retry", ["cannot retry", "its next run looks at what has failed anyway"]),
+        ("retry", ["cannot retry", "its next run retries failed documents anyway"]),
     ] {
         assert_trouble(&job(verb), &words);
     }
@@ -147,14 +146,14 @@ fn act(run: &dyn Fn(&[&str]) -> Output) {
     }
     let started = said(&job("start-minimal"));
     assert_says(&started, &["INACTIVE -> READYFORSTARTUPMINIMAL (starting up)\n"]);
-    assert_says(&started, &["no process works on this job now", "driftline work"]);
+    assert_says(&started, &["no process is working on this job", "driftline work"]);
     assert_trouble(
         &job("start"),
         &["READYFORSTARTUPMINIMAL; only one that is INACTIVE", "restart docs"],
     );
     let listed = said(&run(&["job", "list"]));
     assert_says(&listed, &["name", "docs", "disk", "READYFORSTARTUPMINIMAL  starting up"]);
-    assert_says(&listed, &["no process works on job docs now"]);
+    assert_says(&listed, &["no process is working on job docs"]);
     assert_trouble(&run(&["job", "delete", "docs", "--yes"]), &["abort it first", "job wait docs"]);
     let restarted = said(&job("restart"));
     assert_says(&restarted, &["READYFORSTARTUPMINIMAL -> ABORTINGFORRESTART (restarting)"]);
@@ -163,7 +162,7 @@ fn act(run: &dyn Fn(&[&str]) -> Output) {
     assert_eq!((&aborted["state"], &aborted["attended"]), (&json!("ABORTING"), &json!(false)));
     assert_says(aborted["next"].as_str().unwrap(), &["driftline work"]);
     let reset = said(&job("reset-seeding"));
-    assert_says(&reset, &["job docs: its seeding begins anew"]);
+    assert_says(&reset, &["job docs: its seeding is reset"]);
     let refused = run(&["job", "start", "docs", "--json"]);
     assert_trouble(&refused, &["{\"error\":\"job docs cannot be started: the job is ABORTING"]);
 }
@@ -178,7 +177,7 @@ fn a_job_is_deleted_only_when_somebody_says_so() {
     on_both(|run| {
         with_job(run);
         let nobody = run(&["job", "delete", "docs"]);
-        assert_trouble(&nobody, &["delete job docs with its 0 documents", "add --yes"]);
+        assert_trouble(&nobody, &["delete job docs and its 0 documents", "add --yes"]);
         assert_trouble(&run(&["job", "delete", "dogs", "--yes"]), &["no job named dogs"]);
         assert_says(&said(&run(&["job", "show", "docs"])), &["INACTIVE"]);
         let deleted = said(&run(&["job", "delete", "docs", "--yes"]));
@@ -186,7 +185,7 @@ fn a_job_is_deleted_only_when_somebody_says_so() {
         let waited = run(&["job", "wait", "docs", "--timeout", "200ms", "--for", "gone"]);
         assert_eq!(waited.status.code(), Some(1));
         let told = String::from_utf8(waited.stdout).unwrap();
-        assert_says(&told, &["READYFORDELETE", "the time is up", "driftline job show docs"]);
+        assert_says(&told, &["READYFORDELETE", "timed out", "driftline job show docs"]);
         let never = run(&["job", "wait", "docs"]);
         assert_eq!(never.status.code(), Some(1));
         let told = String::from_utf8(never.stdout).unwrap();
@@ -244,9 +243,9 @@ fn a_crawl_is_paused_resumed_and_aborted_from_beside() {
     }
     place.succeeds(&["job", "create", "other", "--connection", "web", "seeds=http://a.example/"]);
     let started = place.succeeds(&["job", "start", "other"]);
-    assert_says(&started, &["no process works on this job now", "driftline work"]);
+    assert_says(&started, &["no process is working on this job", "driftline work"]);
     let shown = place.succeeds(&["job", "show", "site"]);
-    assert_says(&shown, &["run 1, begun", "run 1 (full), begun"]);
+    assert_says(&shown, &["run 1, started", "run 1 (full), started"]);
     let aborted = place.succeeds(&["job", "abort", "site"]);
     assert_says(&aborted, &["-> ABORTING (aborting)\n"]);
     assert_eq!(place.succeeds(&["job", "wait", "site"]), "job site: INACTIVE (aborted)\n");
@@ -280,11 +279,11 @@ fn every_command_of_the_guide_to_looking_again_runs() {
     assert_says(
         &told,
         &[
-            "looked at again after: 15 min, at most 30 days",
-            "seeds are asked for again after: 6 h",
+            "revisit interval: 15 min, at most 30 days",
+            "reseed interval: 6 h",
             "documents expire after: 90 days",
-            "refetch formula",
-            "at most 20000 fetches a day",
+            "refetch policy: formula",
+            "at most 20000 fetches per day",
         ],
     );
 }
@@ -305,7 +304,7 @@ fn every_command_of_the_guide_to_the_web_runs() {
 #[test]
 fn every_command_of_the_guide_to_documents_runs() {
     let told = run_guide("documents.md", 6);
-    assert_says(&told, &["its text is not known: it is damaged"]);
+    assert_says(&told, &["its text could not be extracted: it is damaged"]);
 }
 
 #[test]

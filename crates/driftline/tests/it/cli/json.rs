@@ -1,4 +1,5 @@
-//! What scripts rely on: every verb answers in JSON, with these keys.
+//! What scripts rely on: every verb answers in JSON, and the numbers in it are right. The keys are
+//! held by the screens.
 
 use serde_json::Value;
 
@@ -17,79 +18,33 @@ fn assert_keys(value: &Value, expected: &[&str]) {
 }
 
 #[test]
-fn verbs_about_a_directory_answer_with_stable_keys() {
+fn verbs_about_a_directory_answer_with_their_numbers() {
     let place = Place::filled();
     let (copy, back, archive) = (place.path("copy"), place.path("back"), place.path("a.warc.gz"));
     let answer = |args: &[&str]| parsed(&place.succeeds(&[args, &["--json"]].concat()));
 
     let init = answer(&["init"]);
-    assert_keys(&init, &["data", "made", "overview"]);
     assert_eq!(init["made"], false);
 
     let status = answer(&["status"]);
-    assert_keys(&status, &["endless", "held", "holder", "outages", "overview"]);
-    assert_keys(
-        &status["overview"],
-        &[
-            "commits",
-            "hosts_blocked",
-            "jobs",
-            "links",
-            "loaded",
-            "nodes",
-            "parts",
-            "schema",
-            "search",
-        ],
-    );
-    assert_keys(
-        &status["overview"]["jobs"][0],
-        &["counters", "end_ms", "error", "id", "last_run", "name", "run", "standing", "start_ms"],
-    );
     assert_eq!((&status["holder"], &status["overview"]["commits"]), (&Value::Null, &CHUNKS.into()));
 
     let verify = answer(&["verify"]);
-    let keys = ["bytes", "chunks", "counters", "findings", "objects", "parts", "rows"];
-    assert_keys(&verify, &keys);
     assert_eq!((&verify["chunks"], &verify["findings"]), (&CHUNKS.into(), &Value::Array(vec![])));
 
     let backup = answer(&["backup", text(&copy)]);
-    assert_keys(&backup, &["backup", "bytes", "files"]);
-
     let restore = parsed(&said(&run(&["restore", text(&copy), "--json"], &back)));
-    assert_keys(&restore, &["bytes", "data", "files"]);
     assert_eq!(restore["files"], backup["files"]);
 
     let export = answer(&["export", "warc", text(&archive)]);
-    assert_keys(&export, &["bytes", "chunks", "file", "records"]);
     assert_eq!((&export["chunks"], &export["records"]), (&CHUNKS.into(), &RECORDS.into()));
     assert_eq!(export["bytes"], archive.metadata().unwrap().len());
 }
 
 #[test]
-fn gc_answers_with_stable_keys() {
+fn gc_answers_with_its_numbers() {
     let place = Place::filled();
     let gc = parsed(&place.succeeds(&["gc", "--json"]));
-    assert_keys(
-        &gc,
-        &[
-            "abandoned_forgotten",
-            "bodies_dropped",
-            "chunks_forgotten",
-            "collected",
-            "condemned",
-            "facts_dropped",
-            "object_bytes_freed",
-            "orphans",
-            "packed",
-            "parts",
-            "parts_busy",
-            "rewritten",
-            "rewritten_bytes",
-            "row_bytes_freed",
-        ],
-    );
-    assert_keys(&gc["orphans"], &["bytes", "deleted", "found", "paths"]);
     assert_eq!((&gc["parts"], &gc["facts_dropped"]), (&4.into(), &CHUNKS.into()));
 }
 

@@ -74,9 +74,9 @@ fn a_person_reads_who_links_to_what() {
     assert!(page.contains("    title            \\u{1b}T\n"), "{page}");
     assert!(page.contains("    jobs             (loaded)\n"), "{page}");
     let top = place.succeeds(&["top", "--limit", "2", "--by", "score"]);
-    let lines: Vec<&str> = top.lines().collect();
-    assert_eq!(lines[1], "    2099   2099  no       https://b.example/", "{top}");
-    assert_eq!(lines[2], "       0      1  yes      https://a.example/0000", "{top}");
+    let words = |at: usize| top.lines().nth(at).unwrap().split_whitespace().collect::<Vec<_>>();
+    assert_eq!(words(1), ["2099", "2099", "no", "https://b.example/"], "{top}");
+    assert_eq!(words(2), ["0", "1", "yes", "https://a.example/0000"], "{top}");
     let domains = place.succeeds(&["domains"]);
     assert_eq!(domains, "pages  domain\n 2100  a.example\n    1  b.example\n");
     let lost = place.succeeds(&["links", TARGET, "--lost", "--since", "2026-02-01"]);
@@ -99,13 +99,13 @@ fn the_commands_that_are_printed_go_on_and_back() {
         &["top", "--domain", "a.example", "--by", "score"],
     ] {
         let first = place.succeeds(args);
-        let second = follow(&first, "go on with: ");
+        let second = follow(&first, "next page: ");
         let entries = |text: &str| -> Vec<String> {
             text.lines().filter(|line| line.contains("//a.example")).map(str::to_owned).collect()
         };
         assert!(entries(&second).iter().all(|line| !first.contains(line)), "{second}");
         assert_eq!(entries(&second).len(), entries(&first).len());
-        let back = follow(&second, "go back with: ");
+        let back = follow(&second, "previous page: ");
         assert_eq!(entries(&back), entries(&first));
     }
 }
@@ -136,7 +136,7 @@ fn what_is_not_known_is_a_no_and_says_what_to_do() {
     let place = linked();
     for verb in ["links", "page"] {
         let (told, _) = denied(&place.run(&[verb, "https://nobody.example/"]));
-        assert!(told.contains("nothing is known of https://nobody.example/"), "{told}");
+        assert!(told.contains("nothing is known about https://nobody.example/"), "{told}");
         assert!(told.contains("driftline why https://nobody.example/ --data "), "{told}");
         let (json, _) = denied(&place.run(&[verb, "https://nobody.example/", "--json"]));
         assert_eq!(parsed(&json)["page"], Value::Null);
@@ -162,7 +162,7 @@ fn what_is_not_known_is_a_no_and_says_what_to_do() {
 fn an_empty_index_says_so_and_a_missing_directory_is_named() {
     let place = Place::empty();
     for verb in ["top", "domains"] {
-        assert_eq!(place.succeeds(&[verb]), "no page is crawled or linked to yet\n");
+        assert_eq!(place.succeeds(&[verb]), "no page has been crawled yet\n");
     }
     let nowhere = Place::new();
     let asked =
@@ -192,7 +192,7 @@ fn the_process_that_holds_the_directory_answers_page_by_page() {
     };
     let listening = socket::listen(held.layout(), Arc::new(answering)).unwrap();
     assert_eq!(place.succeeds(&["domains", "--csv"]), "domain,pages\r\none,3\r\nt\u{1b}wo,3\r\n");
-    assert!(place.succeeds(&["domains"]).contains("    3  one\ngo on with: driftline domains"));
+    assert!(place.succeeds(&["domains"]).contains("    3  one\nnext page: driftline domains"));
     for args in [&["links", TARGET][..], &["page", TARGET], &["top"], &["top", "--csv"]] {
         assert_trouble(&place.run(args), &["it is too busy for"]);
     }

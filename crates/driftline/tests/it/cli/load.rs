@@ -65,7 +65,7 @@ fn archives_are_loaded_once_and_answer_questions() {
     let status = place.succeeds(&["status"]);
     assert!(status.contains("loaded into the link index: 2 files, 3 pages, the last"), "{status}");
     let again = place.succeeds(&["load", text(&second)]);
-    assert!(again.contains("already loaded; --again"), "{again}");
+    assert!(again.contains("already loaded; use --again"), "{again}");
     let json = parsed(&place.run(&["load", text(&second), "--again", "--json"]));
     assert_eq!(json["files"][0]["ended"], "loaded");
     assert_eq!((&json["files"][0]["records"], &json["stopped"]), (&1.into(), &false.into()));
@@ -97,7 +97,7 @@ fn a_damaged_file_is_told_and_the_others_are_loaded() {
     let output = place.run(&["load", text(&damaged), text(&whole)]);
     assert_eq!(output.status.code(), Some(1));
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    for word in [text(&damaged), "record 2, at byte ", "get a whole copy"] {
+    for word in [text(&damaged), "record 2, at byte ", "get an intact copy"] {
         assert!(errors.contains(word), "{word}: {errors}");
     }
     let links = place.succeeds(&["links", "https://b.example/"]);

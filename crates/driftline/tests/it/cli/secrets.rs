@@ -69,11 +69,11 @@ fn a_directory_and_its_backup_have_them_sealed_and_the_key_beside_them() {
     assert_eq!(exported(&place.run(&EXPORT)), SECRET, "the old key is not needed any more");
     // A key that is lost takes the settings along, and nothing else.
     let kept = place.succeeds(&["connection", "forget-sealed"]);
-    assert!(kept.contains("nothing has changed"), "{kept}");
+    assert!(kept.contains("nothing changed"), "{kept}");
     std::fs::write(place.layout().secrets_key(), "4f".repeat(32)).unwrap();
     assert_trouble(&place.run(&["connection", "delete", "solr"]), &["forget-sealed"]);
     let gone = place.succeeds(&["connection", "forget-sealed"]);
-    assert_eq!(gone, "output connection solr: its settings are gone\n");
+    assert_eq!(gone, "output connection solr: its settings were deleted\n");
     let edit = ["connection", "edit", "solr", "url=http://127.0.0.1:9/solr/x", "user=me"];
     place.succeeds(&[&edit[..], &[&format!("password={SECRET}")]].concat());
     assert_eq!(exported(&place.run(&EXPORT)), SECRET);
@@ -107,7 +107,7 @@ fn an_audit_log_that_somebody_rewrote_is_noticed() {
     let place = made();
     said(&create(&|args| place.run(args)));
     let whole = place.succeeds(&["audit", "verify"]);
-    assert!(whole.contains("nobody has rewritten it; head: 3 "), "{whole}");
+    assert!(whole.contains("the chain is intact; head: 3 "), "{whole}");
     place.succeeds(&["verify"]);
     place.execute("UPDATE audit SET who = 'somebody else'");
     let found = place.run(&["audit", "verify"]);
@@ -146,7 +146,7 @@ fn a_database_takes_secrets_only_with_a_key_and_a_copy_seals_them_anew() {
     assert_trouble(&on(&edit), &["sealed with key", "--secrets-key"]);
     said(&with_key(&["connection", "delete", "solr"]));
     // Without a key there is a use for a database, but not for secrets in it.
-    assert_trouble(&create(&on), &["stored in the open", "--secrets-key"]);
+    assert_trouble(&create(&on), &["stored unencrypted", "--secrets-key"]);
     said(&on(&[
         "connection",
         "create",

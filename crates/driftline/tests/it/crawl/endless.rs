@@ -54,10 +54,10 @@ fn what_was_left_is_told(home: &Home, seed: &str) {
     let left = left.first().unwrap();
     let said = |args: &[&str]| text(&home.command(args).output().unwrap().stdout);
     let why = said(&["why", left]);
-    assert!(why.contains("it looks endless") && why.contains("pages like"), "{why}");
+    assert!(why.contains("it looks like a crawler trap") && why.contains("pages like"), "{why}");
     let host = seed.trim_start_matches("http://").split('/').next().unwrap();
     for told in [said(&["hosts", host]), said(&["status"])] {
-        assert!(told.contains("not followed any further: it looks endless"), "{told}");
+        assert!(told.contains("no longer followed: it looks like a crawler trap"), "{told}");
     }
 }
 
@@ -177,6 +177,6 @@ fn indexes_of_sitemaps_that_name_each_other_without_end_leave_the_pages_their_tu
     assert!(endless.contains("list-depth") && endless.contains("10000 lists"), "{endless}");
     let left = home.texts("SELECT docid FROM queue WHERE reason = 'budget' LIMIT 1");
     let why = text(&home.command(&["why", left.first().unwrap()]).output().unwrap().stdout);
-    assert!(why.contains("more than 3 in a row"), "{why}");
+    assert!(why.contains("more than 3 deep"), "{why}");
     home.verify();
 }

@@ -69,7 +69,7 @@ fn a_server_that_was_down_is_asked_again_by_the_next_crawl(home: &Home) {
     }
     assert_eq!(home.number("SELECT COUNT(*) FROM bins WHERE blocked_by = 'connect-refused'"), 1);
     let (_, why) = screen(home, &["why", &seed]);
-    says(&why, &["the server refused the connection", "the next run asks again"]);
+    says(&why, &["the server refused the connection", "the next run tries again"]);
     let history = home.texts("SELECT resultcode FROM history WHERE activitytype = 'robots'");
     assert_eq!(history.into_iter().collect::<Vec<_>>(), ["connect-refused"]);
 

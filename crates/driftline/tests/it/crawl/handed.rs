@@ -76,7 +76,7 @@ fn a_crawl_that_is_carried_out_elsewhere_looks_like_any_other() {
     let ended = Running::start(command).ended();
     assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
     let said = text(&ended.stdout);
-    let told = format!("process {} (work) holds the directory and crawls", holder.id());
+    let told = format!("process {} (work) holds the directory and runs the crawl", holder.id());
     for words in
         [told.as_str(), "job site, run 1: the first crawl", "5 added", "the job has 5 done"]
     {
@@ -98,7 +98,11 @@ fn is_stopped_by_ctrl_c(home: &Home, site: &Served) {
     let ended = running.ended();
     assert_eq!(ended.status.code(), Some(1), "{}", text(&ended.stderr));
     assert_eq!(Summary::printed(&ended).0["ended"], "stopped");
-    assert!(text(&ended.stderr).contains("the same command goes on"), "{}", text(&ended.stderr));
+    assert!(
+        text(&ended.stderr).contains("run the same command to continue"),
+        "{}",
+        text(&ended.stderr)
+    );
     assert_eq!(home.texts("SELECT status FROM jobs").first().unwrap(), "PAUSED");
     assert_eq!(home.active().len(), 0);
 }
@@ -140,7 +144,7 @@ fn a_crawl_whose_process_dies_says_so_and_the_same_command_goes_on() {
     assert_eq!(ended.status.code(), Some(1), "{}", text(&ended.stderr));
     assert_eq!(Summary::printed(&ended).0["ended"], "stopped");
     let said = text(&ended.stderr);
-    assert!(said.contains("has ended before the run was over; the same command"), "{said}");
+    assert!(said.contains("ended before the run was over; run the same command"), "{said}");
     let summary = home.crawled(&[&site.seed()]);
     assert_eq!((summary.count("/run"), summary.count("/documents/done")), (1, PAGES as u64));
 }

@@ -40,7 +40,7 @@ fn a_database_that_goes_away_is_waited_for() {
         let visits = site.web().visits_count() + 60;
         until(&site, "it works", || site.web().visits_count() > visits);
         server.stop(signal);
-        running.says("trying again until it works");
+        running.says("retrying until it succeeds");
         server.resume();
     }
     // And a restart that it may not even notice.
@@ -63,7 +63,7 @@ fn a_crawl_whose_database_is_away_can_be_stopped() {
     let running = Running::start(home.crawl(&args));
     until(&site, "it works", || site.web().visits_count() > 60);
     server.stop("QUIT");
-    running.says("trying again until it works");
+    running.says("retrying until it succeeds");
     running.signal("INT");
     let ended = running.ended();
     assert!(matches!(ended.status.code(), Some(1 | 2)), "{ended:?}");
@@ -226,7 +226,7 @@ fn a_place_for_objects_that_goes_away_is_waited_for() {
     let (here, away) = (home.data(), home.folder.path().join("away"));
     std::fs::rename(&here, &away).unwrap();
     std::fs::write(&here, "").unwrap();
-    running.says("trying again until it works");
+    running.says("retrying until it succeeds");
     std::fs::remove_file(&here).unwrap();
     std::fs::rename(&away, &here).unwrap();
     let summary = Summary::of(&running.ended());

@@ -130,7 +130,7 @@ fn a_user_that_cannot_be_had_is_refused_before_anything_is_made() {
         let command = |user: &str| home.command(&[verb, "--user", user]);
         if is_root() {
             refused(&mut command("no-such-user"), &["there is no user no-such-user"]);
-            refused(&mut command("root"), &["name another user"]);
+            refused(&mut command("root"), &["a user other than root"]);
             refused(&mut command("3999999999"), &["3999999999:GID"]);
             refused(command(NUMBERS).uid(NOBODY).gid(NOBODY), &["only root", "65534"]);
         } else {

@@ -41,7 +41,7 @@ impl Server {
         let parsed =
             log.lines().map(|it| serde_json::from_str(it).unwrap_or_else(|_| panic!("{it}")));
         let lines: Vec<Value> = parsed.collect();
-        let stopping = |it: &Value| it["message"].to_string().contains("stopping when");
+        let stopping = |it: &Value| it["message"].to_string().contains("stopping after");
         assert!(lines.iter().any(stopping), "the signal is told in the form of the log: {log}");
         lines
     }

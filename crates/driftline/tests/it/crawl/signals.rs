@@ -87,7 +87,7 @@ fn twice_stops_at_once(signal: &str) -> Output {
 fn ctrl_c_twice_stops_at_once() {
     let ended = twice_stops_at_once("INT");
     assert_eq!(ended.status.code(), Some(130), "{}", text(&ended.stderr));
-    assert!(text(&ended.stderr).contains("goes on from the last commit"));
+    assert!(text(&ended.stderr).contains("continues from the last commit"));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_directory_that_is_crawled_answers_questions_and_refuses_a_second_crawl() {
     let running = begun(&home, &site);
     let refused = home.crawl(&[&site.seed()]).output().unwrap();
     let (holder, instead) = (format!("in use by process {}", running.id()), "`driftline work`");
-    assert_trouble(&refused, &[&holder, "status", "which takes every crawl", instead]);
+    assert_trouble(&refused, &[&holder, "status", "which accepts any crawl", instead]);
     let asked = |args: &[&str]| {
         let output = home.command(args).output().unwrap();
         assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));

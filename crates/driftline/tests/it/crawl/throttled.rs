@@ -92,8 +92,8 @@ fn a_host_that_is_stopped_is_left_out_until_the_throttle_is_taken_back() {
     assert!(visits_of(&traffic, "127.0.0.1").len() >= 10);
     let url = site.page_urls().into_iter().find(|url| url.contains("127.0.0.2")).unwrap();
     let failed = told(&home, &["job", "failed", "site"]);
-    assert!(failed.contains("throttled") && failed.contains("allows it no documents"), "{failed}");
-    assert!(!failed.contains("left alone"), "nobody was in trouble: {failed}");
+    assert!(failed.contains("throttled") && failed.contains("allows no documents"), "{failed}");
+    assert!(!failed.contains("blocked after errors"), "nobody was in trouble: {failed}");
     let said = why(&home, &url).to_string();
     for word in ["throttled", "connection web", "connection edit web --throttle"] {
         assert!(said.contains(word), "{word} is not in {said}");

@@ -61,7 +61,7 @@ fn each_wall_refuses_by_itself_what_it_is_there_for() {
     }
     for name in ["landlock", "network_namespace"] {
         let why = walls[name]["why"].as_str().unwrap_or_default();
-        assert!(!why.contains("refuses nothing"), "{walls}");
+        assert!(!why.contains("blocks nothing"), "{walls}");
         if walls[name]["stands"] == "no" {
             skipped(&format!("{name}: {why}"));
         }
@@ -108,8 +108,8 @@ fn documents_of_every_kind_are_read_inside_the_walls_as_outside() {
 #[test]
 fn a_stack_that_overflows_is_told_inside_the_walls() {
     // A form that draws itself.
-    let form = "/Type /XObject /Subtype /Form /BBox [0 0 1 1] \
-                /Resources << /XObject << /X1 4 0 R >> >>";
+    let form =
+        "/Type /XObject /Subtype /Form /BBox [0 0 1 1] /Resources << /XObject << /X1 4 0 R >> >>";
     let document = String::from_utf8(pdf(b"/X1 Do", form, "http://a.example/")).unwrap();
     let (fonts, forms) = ("/Font << /F1 5 0 R >>", "/XObject<</X1 4 0 R>>");
     assert_eq!(fonts.len(), forms.len(), "places in the file stay what they are");
@@ -133,9 +133,9 @@ fn doctor_tries_the_walls_and_says_which_stand() {
     assert_eq!(answer["readers"]["walls"], walls);
     assert_eq!(answer["readers"]["attempts"].as_array().unwrap().len(), 4, "{answer}");
     if is_filtered() {
-        let refused = "tried, and refused: open files, open connections, start processes, run";
+        let refused = "blocked, as tested: open files, open connections, start processes, run";
         assert!(told.contains(refused), "{told}");
-        assert!(told.contains("ok    reader walls     seccomp"), "{told}");
+        assert!(told.contains("ok    reader sandbox   seccomp"), "{told}");
         let is_done = |it: &Json| it["outcome"] == "done";
         assert!(!answer["readers"]["attempts"].as_array().unwrap().iter().any(is_done));
     }

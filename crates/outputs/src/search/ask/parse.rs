@@ -67,16 +67,16 @@ pub enum Filter {
 #[allow(missing_docs)]
 pub enum QuestionRefusal {
     /// It is too long.
-    #[error("a question has at most {QUESTION_BYTES_MAX} bytes")]
+    #[error("a query has at most {QUESTION_BYTES_MAX} bytes")]
     TooLong,
     /// It has too many clauses.
-    #[error("a question has at most {CLAUSES_MAX} words, phrases and filters")]
+    #[error("a query has at most {CLAUSES_MAX} words, phrases and filters")]
     TooMany,
     /// It is nested too deep.
-    #[error("parentheses are at most {DEPTH_MAX} deep")]
+    #[error("parentheses can be nested at most {DEPTH_MAX} deep")]
     TooDeep,
     /// A beginning is too short.
-    #[error("{0}* begins with too little: write at least {BEGINNING_MIN} letters before the *")]
+    #[error("{0}* is too short: write at least {BEGINNING_MIN} letters before the *")]
     TooShort(String),
     /// A filter has a value that it cannot have.
     #[error("{name}:{value} is not understood; write {example}")]
@@ -87,12 +87,12 @@ pub enum QuestionRefusal {
         example: &'static str,
     },
     /// There is nothing to look for.
-    #[error("the question has no words; write what to look for")]
+    #[error("the query has no words")]
     Empty,
     /// A cursor that is not of this question.
-    #[error("this cursor is not of this question; begin without one")]
+    #[error("the cursor belongs to another query; start without one")]
     BadCursor,
-    #[error("answers go to {0} at most; narrow the question down")]
+    #[error("at most {0} hits can be listed; narrow the query down")]
     TooFar(usize),
     #[error("a reader has at most {0} access tokens")]
     TooManyTokens(usize),

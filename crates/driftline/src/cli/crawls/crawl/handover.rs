@@ -99,7 +99,7 @@ impl HandedOverCrawl<'_> {
         let accepted = self.place.change_at_holder::<HandOverCrawl>(self.request)?;
         let Some(accepted) = accepted else { return Ok(None) };
         if !self.place.json() {
-            say(&format!("{} holds the directory and crawls", self.name()));
+            say(&format!("{} holds the directory and runs the crawl", self.name()));
         }
         let db = self.place.rows()?;
         let begun = self.wait_for_begin(&db, &accepted, &signal)?;
@@ -124,10 +124,10 @@ impl HandedOverCrawl<'_> {
         let name = self.name();
         Words {
             first: format!(
-                "{name} pauses the job; the same command goes on with it\n\
-                 driftline: again to leave at once"
+                "{name} pauses the job; run the same command to continue it\ndriftline: interrupt \
+                 again to exit at once"
             ),
-            second: format!("left at once; {name} goes on with what it was told"),
+            second: format!("exited at once; {name} continues the crawl"),
         }
     }
 
@@ -159,7 +159,7 @@ impl HandedOverCrawl<'_> {
         let state = db.read(move |tx| job_states::state(tx, job))?;
         let is_new = state.run.0 > accepted.run_before;
         if !is_new && !state.is_active() {
-            bail!("{} has ended before the run began; give the same command again", self.name());
+            bail!("{} ended before the run began; run the same command again", self.name());
         }
         let begun = BegunRun { run: state.run.0, is_new, was_paused: false, let_in: 0 };
         Ok(begun.begun(accepted))
@@ -188,7 +188,9 @@ impl HandedOverCrawl<'_> {
             if signal.is_stopped() && !is_pausing {
                 if is_past_stopping(&state) {
                     let name = self.name();
-                    watched.line.note(&format!("all is fetched; {name} brings the run to its end"));
+                    watched
+                        .line
+                        .note(&format!("everything is fetched; {name} is finishing the run"));
                     return Ok(CrawlEnd::Stopped);
                 }
                 is_pausing = self.pause()?;
@@ -205,7 +207,7 @@ impl HandedOverCrawl<'_> {
         }
         let name = self.name();
         watched.line.note(&format!(
-            "{name} has ended before the run was over; the same command goes on with it"
+            "{name} ended before the run was over; run the same command to continue it"
         ));
         Ok(CrawlEnd::Stopped)
     }

@@ -131,7 +131,7 @@ impl CrawlSummary {
     pub fn print(&self) {
         let did = &self.did;
         say(&format!(
-            "{}: {} added, {} updated, {} unchanged ({} not sent again), {} removed",
+            "{}: {} added, {} updated, {} unchanged ({} not modified), {} removed",
             count(did.documents().cast_signed(), "document"),
             did.added,
             did.updated,
@@ -141,7 +141,7 @@ impl CrawlSummary {
         ));
         let others = [
             ("redirects", did.redirected),
-            ("links to what is missing", did.missing),
+            ("missing", did.missing),
             ("forbidden", did.forbidden.values().sum()),
             ("failed", self.failed),
         ];
@@ -151,7 +151,7 @@ impl CrawlSummary {
             .map(|(name, count)| format!("{count} {name}"))
             .collect();
         if !others.is_empty() {
-            say(&format!("besides: {}", others.join(", ")));
+            say(&format!("also: {}", others.join(", ")));
         }
         say(&format!("{} requests, {} received", did.requests, size_of(did.bytes)));
         self.print_reasons();
@@ -169,7 +169,7 @@ impl CrawlSummary {
                 "{left} documents wait for the next run: their hosts could not be reached; \
                  `driftline hosts --by errors` shows them"
             )),
-            _ => say("stopped before the end; the same command goes on from here"),
+            _ => say("stopped before the end; run the same command to continue"),
         }
     }
 
@@ -188,14 +188,14 @@ impl CrawlSummary {
         ));
         if let Some(StoppedAt { pages, left_out }) = &self.whole_run.stopped_at {
             say(&format!(
-                "stopped at {}; {} left out (--max-pages {} takes in more)",
+                "stopped at {}; {} skipped (--max-pages {} takes more)",
                 count(*pages, "page"),
                 count(*left_out, "known URL"),
                 pages.saturating_mul(2)
             ));
         }
         for seed in self.whole_run.missing_seeds.iter().take(EXAMPLES_MAX) {
-            say(&format!("the server says that there is no page at {}, a seed", shown(seed)));
+            say(&format!("the server has no page at the seed {}", shown(seed)));
         }
     }
 
@@ -206,7 +206,7 @@ impl CrawlSummary {
                 say(&format!("  {what} ({reason}): {count}"));
             }
         }
-        for (what, groups) in [("failed", &did.errors), ("in trouble", &did.troubles)] {
+        for (what, groups) in [("failed", &did.errors), ("temporary errors", &did.troubles)] {
             let mut groups: Vec<_> = groups.iter().collect();
             groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
             for (code, group) in groups.iter().take(EXAMPLES_MAX) {

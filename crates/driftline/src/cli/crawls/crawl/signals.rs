@@ -24,8 +24,9 @@ pub fn listen(stopper: Stopper) -> anyhow::Result<StopSignals> {
 
 /// The same for a verb that stops when it is told.
 pub fn heed(verb: &'static str, stop: impl Fn() + Send + 'static) -> anyhow::Result<StopSignals> {
-    let first = "stopping when what is under way is committed; again to stop at once".to_owned();
-    let second = format!("stopped at once; the next {verb} goes on from the last commit");
+    let first =
+        "stopping after work in progress is committed; interrupt again to stop at once".to_owned();
+    let second = format!("stopped at once; the next {verb} continues from the last commit");
     heed_saying(Words { first, second }, stop)
 }
 

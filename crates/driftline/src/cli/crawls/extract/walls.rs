@@ -81,7 +81,7 @@ pub fn raise(purpose: Purpose) -> io::Result<Walls> {
     let looked_at = |wall: Wall, is_refused: fn() -> bool| match (&wall, purpose) {
         (Wall::No(_), _) | (_, Purpose::Reading) => wall,
         _ if is_refused() => wall,
-        _ => Wall::No("the system has it, and yet it refuses nothing".to_owned()),
+        _ => Wall::No("the system has it, but it blocks nothing".to_owned()),
     };
     let set = Wall::of(prctl::set_no_new_privs());
     let no_new_privileges = looked_at(set, || prctl::get_no_new_privs() == Ok(true));
@@ -135,8 +135,8 @@ fn close_files() -> Wall {
         (RulesetStatus::PartiallyEnforced, LandlockStatus::Available { effective_abi, .. }) => {
             Wall::Partial(format!("this kernel has version {effective_abi} of it"))
         }
-        (_, LandlockStatus::NotEnabled) => Wall::No("this kernel was started without it".into()),
-        _ => Wall::No("this kernel has none".into()),
+        (_, LandlockStatus::NotEnabled) => Wall::No("it is disabled in this kernel".into()),
+        _ => Wall::No("this kernel does not have it".into()),
     }
 }
 

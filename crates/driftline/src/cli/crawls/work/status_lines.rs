@@ -100,7 +100,7 @@ struct StatusPrinter {
 
 impl StatusPrinter {
     fn print_until(mut self, stopped: &Receiver<()>) {
-        self.audience.print("working on all jobs; Ctrl-C ends it in good order");
+        self.audience.print("working on all jobs; press Ctrl-C to stop");
         for drawing in 0_u64.. {
             if drawing.is_multiple_of(DRAWINGS_A_LOOK) {
                 self.look();

@@ -138,7 +138,7 @@ impl WorkSummary {
             failed => format!("{} ended, {failed} of them failed", of(self.runs.len(), "run")),
         }];
         for run in self.runs.iter().filter(|run| run.failed).take(NAMED_MAX) {
-            let why = run.error.as_deref().map_or("nothing could be had".to_owned(), shown);
+            let why = run.error.as_deref().map_or("nothing could be fetched".to_owned(), shown);
             lines.push(format!("  job {}, run {} failed: {why}", shown(&run.job), run.run));
         }
         lines.push(format!(
@@ -150,14 +150,14 @@ impl WorkSummary {
         ));
         for it in self.outputs.iter().take(NAMED_MAX) {
             lines.push(format!(
-                "  outputs of job {}: {} to be delivered still, {} given up",
+                "  outputs of job {}: {} still to be delivered, {} given up",
                 shown(&it.job),
                 count(it.undelivered, "document"),
                 it.given_up
             ));
         }
         if let Some(why) = &self.waiting_for {
-            lines.push(format!("  it was waiting: {}", shown(why)));
+            lines.push(format!("  waiting at the end: {}", shown(why)));
         }
         lines
     }
@@ -222,8 +222,8 @@ mod tests {
                 "2 runs ended, 1 of them failed",
                 "  job a\\u{1b}[2J, run 3 failed: no disk",
                 "documents: 5 added, 1 updated, 0 removed, 0 failed",
-                "  outputs of job docs: 1 document to be delivered still, 2 given up",
-                "  it was waiting: output copy",
+                "  outputs of job docs: 1 document still to be delivered, 2 given up",
+                "  waiting at the end: output copy",
             ]
         );
     }

@@ -7,14 +7,14 @@ use crate::cli::crawls::run_as;
 use crate::verbs::doctor::check::{Advice, Check};
 
 const READER: &str = "document reader";
-const WALLS: &str = "reader walls";
-const WHY: &str = "a hostile PDF or Office file that takes its reader over could do that";
+const WALLS: &str = "reader sandbox";
+const WHY: &str = "a malicious PDF or Office file that exploits the reader could do that";
 
 /// Whether the program runs as root.
 pub fn user(id: u32) -> Check {
     const NAME: &str = "user";
     if id == 0 {
-        let what = "this is root; `serve` and `work` need no rights of root";
+        let what = "this is root; `serve` and `work` need no root privileges";
         return Check::warn(NAME, what, Advice { why: run_as::ROOT, next: run_as::NOT_ROOT });
     }
     Check::ok(NAME, format!("not root, but user {id}"))
@@ -31,7 +31,8 @@ pub fn readers(found: &anyhow::Result<Confinement>) -> Vec<Check> {
         Err(error) => {
             let help = Advice {
                 why: "PDF and Office files are read by processes of this program",
-                next: "let this user start more processes (ulimit -u), and run the program's own file",
+                next: "allow this user to start more processes (ulimit -u) and to execute the \
+                     program's own file",
             };
             vec![Check::fail(READER, format!("it does not work: {error:#}"), help)]
         }
@@ -46,9 +47,9 @@ fn attempts(found: &Confinement) -> Check {
         words.join(", ")
     };
     if can.is_empty() {
-        return Check::ok(READER, format!("tried, and refused: {}", words(cannot)));
+        return Check::ok(READER, format!("blocked, as tested: {}", words(cannot)));
     }
-    let next = "use a system that has the walls which are missing below";
+    let next = "use a system that has the sandbox features reported missing below";
     Check::fail(READER, format!("it can {}", words(can)), Advice { why: WHY, next })
 }
 
@@ -59,7 +60,7 @@ fn walls(walls: &Walls) -> Vec<Check> {
     for (name, wall) in walls.named() {
         match wall {
             Wall::Full => standing.push(name.to_owned()),
-            Wall::Partial(why) => standing.push(format!("{name} in part ({why})")),
+            Wall::Partial(why) => standing.push(format!("{name} partially ({why})")),
             Wall::No(why) => out.push(missing(name, why)),
         }
     }
@@ -71,7 +72,8 @@ fn walls(walls: &Walls) -> Vec<Check> {
 
 fn missing(name: &str, why: &str) -> Check {
     let help = Advice {
-        why: "one wall less for a hostile PDF or Office file; the others and the limits hold",
+        why: "one layer of the sandbox for PDF and Office files is missing; the others and the \
+             limits hold",
         next: "it comes with Linux 5.13 or later; containers may need a profile that allows it",
     };
     Check::warn(WALLS, format!("without {name}: {why}"), help)
@@ -103,7 +105,7 @@ mod tests {
         let well = told(&confinement(refused(), Wall::Partial("version 2".into())));
         assert_eq!(well.len(), 2, "{well:?}");
         assert!(well.iter().all(|(verdict, _)| *verdict == CheckStatus::Ok), "{well:?}");
-        assert!(well[1].1.contains("landlock in part (version 2)"), "{well:?}");
+        assert!(well[1].1.contains("landlock partially (version 2)"), "{well:?}");
 
         let less = told(&confinement(refused(), Wall::No("there is none".into())));
         assert_eq!(less[2], (CheckStatus::Warn, "without landlock: there is none".into()));

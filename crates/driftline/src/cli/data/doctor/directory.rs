@@ -74,9 +74,9 @@ fn presence(layout: &Layout, there: bool) -> Check {
     }
     let help = Advice {
         why: "rows and objects are kept there",
-        next: "name another with --data, or crawl something: driftline crawl URL",
+        next: "choose another with --data, or start a crawl: driftline crawl URL",
     };
-    Check::warn(NAME, format!("{root} is not there yet"), help)
+    Check::warn(NAME, format!("{root} does not exist yet"), help)
 }
 
 fn permissions(root: &Path) -> Check {
@@ -84,9 +84,9 @@ fn permissions(root: &Path) -> Check {
     let Ok(metadata) = root.metadata() else {
         let help = Advice {
             why: "it holds everything",
-            next: "check who owns it and the directories above it",
+            next: "check the owner and mode of the directory and its parents",
         };
-        return Check::fail(NAME, "the directory cannot be looked at", help);
+        return Check::fail(NAME, "the directory cannot be inspected", help);
     };
     let mode = metadata.permissions().mode() & 0o777;
     let what = format!("mode {mode:03o}, owner {}", metadata.uid());
@@ -94,25 +94,25 @@ fn permissions(root: &Path) -> Check {
         return Check::ok(NAME, what);
     }
     let help = Advice {
-        why: "it may hold cookies, tokens and private pages, and others can look into it",
-        next: "close it: chmod 700 on the directory",
+        why: "it may hold cookies, tokens and private pages, and other users can read it",
+        next: "restrict it: chmod 700 on the directory",
     };
     Check::warn(NAME, what, help)
 }
 
 fn room(root: &Path) -> Vec<Check> {
     let Ok(found) = disk::room(root) else {
-        return vec![Check::skip("disk space", "the disk does not tell how full it is")];
+        return vec![Check::skip("disk space", "the file system does not report its free space")];
     };
     let inodes = match found.free_files {
-        None => Check::ok("inodes", "as many as are needed"),
+        None => Check::ok("inodes", "no limit on the number of files"),
         Some(free) => Check::at_least(
             "inodes",
             Measure { found: free, well: FREE_INODES.0, least: FREE_INODES.1 },
             format!("{free} free"),
             Advice {
                 why: "every object is a file",
-                next: "remove small files, or pack facts with: driftline gc",
+                next: "remove small files, or pack fact files with: driftline gc",
             },
         ),
     };
@@ -126,7 +126,7 @@ fn space(found: DiskSpace) -> Check {
     let what = format!("{} free of {}, {percent} %", bytes(found.free_bytes), bytes(found.bytes));
     let help = Advice {
         why: "a crawl pauses while less than 5 % or 900 MB are free, and a full disk stops every commit",
-        next: "make room, or move with: driftline copy",
+        next: "free space, or move the data with: driftline copy",
     };
     let least = percent >= FREE_PERCENT.1 && found.free_bytes >= FREE_BYTES.1;
     let well = percent >= FREE_PERCENT.0 && found.free_bytes >= FREE_BYTES.0;
@@ -151,14 +151,14 @@ fn sync(root: &Path, now_ms: i64) -> Vec<Check> {
             let what = format!("{} cannot be written: {error}", shown(&root.display().to_string()));
             let help = Advice {
                 why: "nothing can be stored",
-                next: "check who owns it, and that it is not read-only",
+                next: "check its owner and mode, and that the file system is not read-only",
             };
             return vec![Check::fail("writing", what, help)];
         }
     };
     let help = Advice {
-        why: "every commit waits for one",
-        next: "use a local disk, best one with flash memory",
+        why: "every commit waits for a sync",
+        next: "use a local disk, preferably an SSD",
     };
     let what = format!("a sync takes {}", span(middle_ms));
     let latency = match middle_ms {
@@ -166,7 +166,7 @@ fn sync(root: &Path, now_ms: i64) -> Vec<Check> {
         SYNC_SLOW_MS.. => Check::warn("sync time", what, help),
         _ => Check::ok("sync time", what),
     };
-    let writing = Check::ok("writing", "files can be made and synced");
+    let writing = Check::ok("writing", "files can be created and synced");
     vec![writing, latency, file_times(modified_ms, now_ms)]
 }
 
@@ -186,19 +186,20 @@ fn time_syncs(path: &Path) -> std::io::Result<i64> {
 fn file_times(modified_ms: Option<i64>, now_ms: i64) -> Check {
     const NAME: &str = "file times";
     let Some(modified_ms) = modified_ms else {
-        return Check::skip(NAME, "the file system does not tell them");
+        return Check::skip(NAME, "the file system does not report them");
     };
     // The file was written after the clock was read; how long after is not its fault.
     let behind_ms = now_ms.saturating_sub(modified_ms);
     if !(-WRITING_MS_MAX..=SKEW_MS_MAX).contains(&behind_ms) {
-        let what = format!("they differ from the clock by {}", span(behind_ms.saturating_abs()));
+        let what =
+            format!("they differ from the system clock by {}", span(behind_ms.saturating_abs()));
         let help = Advice {
-            why: "gc tells old files from new ones by their times",
-            next: "set the clocks of this machine and of its file server",
+            why: "gc uses file times to decide which files are old",
+            next: "synchronise the clocks of this machine and its file server",
         };
         return Check::warn(NAME, what, help);
     }
-    Check::ok(NAME, "they agree with the clock")
+    Check::ok(NAME, "they agree with the system clock")
 }
 
 fn socket(layout: &Layout) -> Check {
@@ -208,11 +209,11 @@ fn socket(layout: &Layout) -> Check {
         return Check::ok(NAME, format!("its path has {bytes} bytes"));
     }
     if Path::new("/proc/self/fd").is_dir() {
-        let what = format!("its path has {bytes} bytes, and is reached through /proc");
+        let what = format!("its path has {bytes} bytes, so it is reached through /proc");
         return Check::ok(NAME, what);
     }
     let help = Advice {
-        why: "other commands could not ask a crawl that runs",
+        why: "other commands could not query a running crawl",
         next: "use a data directory with a shorter path",
     };
     Check::fail(NAME, format!("its path has {bytes} bytes, more than {SOCKET_BYTES_MAX}"), help)
@@ -228,8 +229,8 @@ fn log(layout: &Layout) -> Check {
         return Check::ok(NAME, what);
     }
     let help = Advice {
-        why: "it takes room and makes reading slow; a reader keeps it from being shortened",
-        next: "end programs that have the database open, then: driftline verify --quick",
+        why: "it takes space and slows reads; a reader keeps it from being truncated",
+        next: "close programs that have the database open, then run: driftline verify --quick",
     };
     Check::warn(NAME, what, help)
 }

@@ -53,14 +53,14 @@ fn memory(meminfo: Option<&str>, limit: Option<&str>) -> Check {
         line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
     });
     let Some(available) = available else {
-        return Check::skip(NAME, "the system does not tell how much memory there is");
+        return Check::skip(NAME, "the system does not report its memory");
     };
     // A container may be allowed less than the machine has.
     let allowed = limit.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(u64::MAX);
     let bytes = available.min(allowed);
     let (well, least) = MEMORY_BYTES;
     let what = format!("{} available", size(i64::try_from(bytes).unwrap_or(i64::MAX)));
-    let why = "a crawl takes up to 300 MB; with less the system may end it";
+    let why = "a crawl takes up to 300 MB; with less, the system may kill it";
     let help = Advice { why, next: "stop other programs, or add memory" };
     Check::at_least(NAME, Measure { found: bytes, well, least }, what, help)
 }
@@ -70,7 +70,7 @@ fn open_files(limit: Option<u64>) -> Check {
     let Some(limit) = limit else { return Check::ok(NAME, "no limit") };
     let (well, least) = FILES;
     let help = Advice {
-        why: "every connection is an open file, and the database has a few",
+        why: "every connection is an open file, and the database needs some too",
         next: "raise the limit before you start: ulimit -n 4096",
     };
     Check::at_least(NAME, Measure { found: limit, well, least }, format!("at most {limit}"), help)
@@ -80,8 +80,8 @@ fn clock(now_ms: i64) -> Check {
     const NAME: &str = "clock";
     if now_ms < EARLIEST_MS {
         let help = Advice {
-            why: "leases, certificates and rechecks go by the clock",
-            next: "set it, or let the system keep it: timedatectl set-ntp true",
+            why: "leases, certificates and revisits depend on the clock",
+            next: "set it, or synchronise it: timedatectl set-ntp true",
         };
         return Check::fail(NAME, format!("it says {}", date(now_ms)), help);
     }
@@ -96,7 +96,7 @@ fn time_zone() -> Check {
     });
     let what = match name {
         Some(name) => format!("{}; times are shown in UTC", shown(&name)),
-        None => "none is set, so UTC".to_owned(),
+        None => "none is set, so UTC is used".to_owned(),
     };
     Check::ok("time zone", what)
 }
@@ -108,8 +108,8 @@ fn resolver(settings: Option<&str>) -> Check {
     });
     if count == 0 {
         let help = Advice {
-            why: "without one only hosts of this machine's own list are found",
-            next: "name one in /etc/resolv.conf, or give addresses with: driftline crawl --resolve",
+            why: "without one, only hosts in /etc/hosts can be resolved",
+            next: "add one to /etc/resolv.conf, or give addresses with: driftline crawl --resolve",
         };
         return Check::warn(NAME, "/etc/resolv.conf names none", help);
     }
@@ -130,7 +130,7 @@ fn tls() -> Check {
         Ok(_) => Check::ok(NAME, "Mozilla's certificate authorities, built in"),
         Err(error) => {
             let help =
-                Advice { why: "no https page can be fetched", next: "this is a bug: report it" };
+                Advice { why: "no HTTPS page can be fetched", next: "this is a bug: report it" };
             Check::fail(NAME, error.to_string(), help)
         }
     }
@@ -139,7 +139,7 @@ fn tls() -> Check {
 /// Names and connections, for real.
 fn network(online: Option<&str>) -> Vec<Check> {
     let Some(target) = online else {
-        let hint = "not asked; look with: driftline doctor --online";
+        let hint = "not checked; check with: driftline doctor --online";
         return vec![Check::skip("DNS", hint), Check::skip("outbound", hint)];
     };
     let name = shown(target);
@@ -147,10 +147,10 @@ fn network(online: Option<&str>) -> Vec<Check> {
         Ok(addresses) => addresses,
         Err(reason) => {
             let help = Advice {
-                why: "hosts of the web are found by their names",
-                next: "check the network and /etc/resolv.conf; behind a proxy nothing can be crawled",
+                why: "host names must be resolved before pages can be fetched",
+                next: "check the network and /etc/resolv.conf; crawling through a proxy is not supported",
             };
-            let dns = Check::fail("DNS", format!("{name} is not found: {reason}"), help);
+            let dns = Check::fail("DNS", format!("{name} cannot be resolved: {reason}"), help);
             return vec![dns, Check::skip("outbound", "there is no address to connect to")];
         }
     };

@@ -24,7 +24,7 @@ pub(super) fn clear(place: &Place, one: ConnectionName) -> anyhow::Result<ExitCo
         }
     }
     let many = counted(cleared, "activity", "activities");
-    let line = format!("repository connection {}: {many} forgotten", one.name);
+    let line = format!("repository connection {}: {many} deleted", one.name);
     let changes = if cleared > 0 { vec![line] } else { Vec::new() };
-    report_change(place, &ChangeResult::done(changes), "nothing has changed: it has no history")
+    report_change(place, &ChangeResult::done(changes), "nothing changed: it has no history")
 }

@@ -22,7 +22,7 @@ pub fn list(place: &Place, request: ConnectionsRequest) -> anyhow::Result<ExitCo
         return Ok(ExitCode::SUCCESS);
     }
     if found.is_empty() {
-        say("there is none; make one: driftline connection create NAME --connector CONNECTOR");
+        say("none defined; create one: driftline connection create NAME --connector CONNECTOR");
     }
     let row = |it: ShownConnection| {
         let trouble = if it.findings.is_empty() { "" } else { " (cannot be used)" };

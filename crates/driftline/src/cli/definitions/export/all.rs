@@ -22,13 +22,13 @@ use store::tables::connections::ConnectionKind;
 pub struct AllArgs {
     #[command(flatten)]
     place: Place,
-    /// The form of the document
+    /// Format of the document
     #[arg(long, value_enum, default_value_t = DefinitionsFormat::Toml)]
     format: DefinitionsFormat,
-    /// A file that is not there yet; without it, standard output
+    /// File to create; without it, standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write secrets too, instead of ***
+    /// Include secrets instead of ***
     #[arg(long)]
     secrets: bool,
 }
@@ -49,7 +49,8 @@ pub fn run(args: AllArgs) -> anyhow::Result<ExitCode> {
     let text = match is_json {
         true if args.place.json() => format!("{document}\n"),
         true => format!("{}\n", serde_json::to_string_pretty(&document)?),
-        false => toml::to_string_pretty(&document).context("the definitions cannot be TOML")?,
+        false => toml::to_string_pretty(&document)
+            .context("the definitions cannot be written as TOML")?,
     };
     match &args.output {
         None => print_whole(text.as_bytes())?,
@@ -75,8 +76,9 @@ fn write(path: &Path, text: &str, secrets: bool) -> anyhow::Result<()> {
     let place = shown(&path.display().to_string());
     let mode = if secrets { 0o600 } else { 0o644 };
     let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path);
-    let mut file =
-        file.with_context(|| format!("cannot write {place}; name a file that is not there yet"))?;
+    let mut file = file.with_context(|| {
+        format!("cannot write {place}; give the name of a file that does not exist yet")
+    })?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     if written.is_err() {
         let _ = std::fs::remove_file(path);

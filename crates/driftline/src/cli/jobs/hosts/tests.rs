@@ -150,20 +150,20 @@ fn one_host_is_shown_with_its_robots_and_its_breaker() {
             [
                 "h3.example",
                 "    3 documents, 10 fetches, 9 errors, 1.5 kB received",
-                "    mean time of an answer: 3 s",
+                "    mean response time: 3 s",
                 "    delay between requests: 2 s",
-                "    left alone after 3 failures in a row (the host name could not be resolved); \
-                 asked again in 1 min",
+                "    blocked after 3 failures in a row (the host name could not be resolved); \
+                 next request in 1 min",
                 "    http://h3.example/robots.txt: 4 lines, 70 bytes, forbids the first page, asks \
                  for 7 s between requests, names 1 sitemap",
-                "    https://h3.example:8443/robots.txt: cannot be had (no answer), so nothing is \
-                 allowed; asked for again in 5 s, or by the next run",
+                "    https://h3.example:8443/robots.txt: unavailable (no answer), so nothing is \
+                 allowed; fetched again in 5 s, or by the next run",
                 "    its documents: driftline documents --host h3.example",
             ]
         );
         let row = line(&found.hosts[0], NOW_MS);
         assert!(
-            row.ends_with("read         h3.example  blocked by dns, asked again in 1 min"),
+            row.ends_with("read         h3.example  blocked by dns, next request in 1 min"),
             "{row}"
         );
         assert!(one("nobody.example").hosts.is_empty());
@@ -194,10 +194,10 @@ fn one_host_is_shown_with_what_connections_allow_it() {
             detail(&found.hosts[0], NOW_MS)
         };
         let has = |host: &str, line: &str| lines(host).iter().any(|it| it == line);
-        let slow = "    connection web: a document every 5 s, 2 requests at once, 100.0 kB a second \
-                    at most";
+        let slow =
+            "    connection web: at most one document every 5 s, 2 requests at once, 100.0 kB/s";
         assert!(has("h2.example", slow), "{:?}", lines("h2.example"));
-        let stopped = r"    connection web: stopped by throttle '^h1\.'";
+        let stopped = r"    connection web: blocked by throttle '^h1\.'";
         assert!(has("h1.example", stopped), "{:?}", lines("h1.example"));
         assert!(!lines("h3.example").iter().any(|it| it.contains("connection")));
         Ok(())

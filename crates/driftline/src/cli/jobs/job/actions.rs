@@ -41,10 +41,10 @@ pub fn run(place: &Place, name: String, action: JobAction) -> anyhow::Result<Exi
     say(&format!("job {job}: {} -> {} ({word})", shown(&acted.before), shown(&acted.state)));
     if let Some(next) = next {
         let what = match action {
-            JobAction::Delete => "; its documents are removed by a process that works on it",
+            JobAction::Delete => ", and one is needed to remove its documents",
             _ => "",
         };
-        say(&format!("no process works on this job now{what}; start one: {next}"));
+        say(&format!("no process is working on this job{what}; start one: {next}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -61,14 +61,12 @@ pub fn delete(place: &Place, name: String, yes: bool) -> anyhow::Result<ExitCode
     let may_go = line.state == "INACTIVE";
     if may_go && !yes {
         let question = format!(
-            "delete job {} with its {}, also from its outputs?",
+            "delete job {} and its {}, also from its outputs?",
             shown(&name),
             count(line.documents, "document")
         );
         if !std::io::stdin().is_terminal() {
-            bail!(
-                "{question} add --yes to confirm: this is not a terminal, so nobody can be asked"
-            );
+            bail!("{question} add --yes to confirm: standard input is not a terminal");
         }
         let input = std::io::stdin().lock();
         if !confirmed(&question, input, std::io::stderr())? {
@@ -83,7 +81,7 @@ pub fn delete(place: &Place, name: String, yes: bool) -> anyhow::Result<ExitCode
 fn confirmed(question: &str, input: impl BufRead, mut output: impl Write) -> anyhow::Result<bool> {
     write!(output, "{question} [y/N] ").and_then(|()| output.flush())?;
     let mut reply = String::new();
-    input.take(REPLY_BYTES_MAX).read_line(&mut reply).context("the answer cannot be read")?;
+    input.take(REPLY_BYTES_MAX).read_line(&mut reply).context("cannot read the answer")?;
     Ok(matches!(reply.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 

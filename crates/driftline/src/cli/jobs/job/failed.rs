@@ -28,7 +28,7 @@ pub struct RetryArgs {
     /// The job
     #[arg(value_name = "NAME")]
     name: String,
-    /// Only what failed for this reason, such as dns or http-503
+    /// Only documents that failed for this reason, such as dns or http-503
     #[arg(long, value_name = "CODE", conflicts_with = "documents")]
     reason: Option<String>,
     /// Only these documents
@@ -56,7 +56,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             .map_or(String::new(), |it| format!(" --reason {}", quoted(it)));
         let (limit, place, cursor) = (args.request.limit, args.place.flags(), quoted(cursor));
         say(&format!(
-            "go on with: driftline job failed {name}{reason} --limit {limit}{place} --cursor {cursor}"
+            "next page: driftline job failed {name}{reason} --limit {limit}{place} --cursor \
+             {cursor}"
         ));
     } else if found.documents.is_empty() && args.request.cursor.is_none() {
         let word = if found.failed == 0 { "document" } else { "such document" };
@@ -81,8 +82,8 @@ pub fn retry(args: RetryArgs) -> anyhow::Result<ExitCode> {
     let RetryArgs { place, name, reason, documents } = args;
     ensure!(
         documents.len() <= NAMED_MAX,
-        "{} documents are more than the {NAMED_MAX} that can be named at once; retry all with \
-         --reason, or in several commands",
+        "{} documents are more than the {NAMED_MAX} that one command takes; retry all with \
+         --reason, or use several commands",
         documents.len()
     );
     let mut total = RetryResult { job: name.clone(), retried: 0, unknown: Vec::new(), after: None };
@@ -108,7 +109,7 @@ pub fn retry(args: RetryArgs) -> anyhow::Result<ExitCode> {
         let verb = if total.retried == 1 { "is" } else { "are" };
         say(&format!("job {}: {many} {verb} ready again", shown(&total.job)));
         for it in &total.unknown {
-            say(&format!("    not among what has failed: {}", shown(it)));
+            say(&format!("    not failed: {}", shown(it)));
         }
     }
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -20,13 +20,13 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum RemovalsCommand {
-    /// Show what a job is to lose and why, and whether that is held
+    /// Show which documents are to be removed and why, and whether the removals are held
     #[command(after_help = "Example: driftline job removals show docs --limit 20")]
     Show(RemovalsShowArgs),
     /// Approve the removals that are held
     #[command(after_help = "Example: driftline job removals approve docs")]
     Approve(RemovalsDecideArgs),
-    /// Reject the removals that are held; the next run judges them again
+    /// Reject the removals that are held; the next run decides again
     #[command(after_help = "Example: driftline job removals reject docs")]
     Reject(RemovalsDecideArgs),
 }
@@ -75,7 +75,7 @@ fn lines(found: &RemovalsResponse, place: &str, now_ms: i64) -> Vec<String> {
     let causes = causes(&found.leaving);
     let mut out = vec![format!("job {job}: {} to be removed ({causes})", count(total, "document"))];
     out.push(format!(
-        "    it had {} and has lost {}; without an approval it may lose {}",
+        "    it had {} and has lost {}; without approval it may lose {}",
         count(found.had, "document"),
         found.lost,
         found.limit
@@ -93,7 +93,7 @@ fn lines(found: &RemovalsResponse, place: &str, now_ms: i64) -> Vec<String> {
             out.push(format!("    driftline job removals approve {name}{place}"));
             out.push(format!("    driftline job removals reject {name}{place}"));
         }
-        None => out.push("nothing is held; they are judged when the run ends".to_owned()),
+        None => out.push("nothing is held; the decision is made when the run ends".to_owned()),
     }
     out
 }
@@ -122,7 +122,8 @@ fn decide(place: &Place, name: String, decision: RemovalDecision) -> anyhow::Res
     });
     if decision == RemovalDecision::Approve {
         say(&format!(
-            "a process that works on the job removes them, such as: driftline work{}",
+            "a process that works on the job removes them; start one if none is running: \
+             driftline work{}",
             place.flags()
         ));
     }

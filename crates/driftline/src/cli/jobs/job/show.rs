@@ -24,14 +24,14 @@ pub fn list(place: &Place) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if lines.is_empty() {
-        say("there is none; make one: driftline job create NAME --connection CONNECTION");
+        say("no job defined; create one: driftline job create NAME --connection CONNECTION");
         return Ok(ExitCode::SUCCESS);
     }
     table(&lines, clock::now_ms()).iter().for_each(|line| say(line));
     let idle = |line: &JobLine| !line.attended && line.state != "INACTIVE";
     if let Some(line) = lines.iter().find(|line| idle(line)) {
         let (name, place) = (shown(&line.name), place.flags());
-        say(&format!("no process works on job {name} now; start one: driftline work{place}"));
+        say(&format!("no process is working on job {name}; start one: driftline work{place}"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -71,7 +71,7 @@ pub fn show(place: &Place, name: String) -> anyhow::Result<ExitCode> {
     let parts = [standing_lines(&it, now_ms), defined(&it), fetched(&it), past(&it, now_ms)];
     parts.iter().flatten().for_each(|line| say(line));
     if !it.line.attended && it.line.state != "INACTIVE" {
-        say(&format!("no process works on it now; start one: driftline work{}", place.flags()));
+        say(&format!("no process is working on it; start one: driftline work{}", place.flags()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -81,7 +81,7 @@ fn standing_lines(it: &ShownJob, now_ms: i64) -> Vec<String> {
     let run = match (line.run, it.begun_ms) {
         (0, _) => String::new(),
         (run, None) => format!(", run {run}"),
-        (run, Some(begun_ms)) => format!(", run {run}, begun {}", when(begun_ms, now_ms)),
+        (run, Some(begun_ms)) => format!(", run {run}, started {}", when(begun_ms, now_ms)),
     };
     let mut out = vec![format!(
         "job {}: {} ({}){run}",
@@ -110,7 +110,7 @@ fn standing_lines(it: &ShownJob, now_ms: i64) -> Vec<String> {
         out.push(format!("    {many} rejected by an output (see: driftline job failed)"));
     }
     out.extend(it.removals.as_ref().map(|it| format!("    {}", it.line(&line.name, now_ms))));
-    out.extend(it.window_end_ms.map(|ms| format!("    its window ends {}", when(ms, now_ms))));
+    out.extend(it.window_end_ms.map(|ms| format!("    its time window ends {}", when(ms, now_ms))));
     out
 }
 
@@ -125,28 +125,28 @@ fn defined(it: &ShownJob) -> Vec<String> {
         let every = |ms: Option<i64>| ms.map_or("never".to_owned(), exact_span);
         let most = form.recrawl_max_ms.map(|ms| format!(", at most {}", exact_span(ms)));
         out.push(format!(
-            "    documents are looked at again after: {}{}",
+            "    revisit interval: {}{}",
             every(form.recrawl_ms),
             most.unwrap_or_default()
         ));
-        out.push(format!("    seeds are asked for again after: {}", every(form.reseed_ms)));
+        out.push(format!("    reseed interval: {}", every(form.reseed_ms)));
         out.push(format!("    documents expire after: {}", every(form.expiration_ms)));
-        out.push(format!("    refetch {}", form.refetch));
+        out.push(format!("    refetch policy: {}", form.refetch));
     }
-    out.extend(form.fetches_per_day.map(|most| format!("    at most {most} fetches a day")));
+    out.extend(form.fetches_per_day.map(|most| format!("    at most {most} fetches per day")));
     let limits = [
-        (&form.removal_limit, "removals without an approval"),
-        (&form.proven_removal_limit, "proven removals at once"),
+        (&form.removal_limit, "removals without approval"),
+        (&form.proven_removal_limit, "confirmed removals at once"),
     ];
     for (limit, how) in limits {
         out.extend(limit.as_ref().map(|it| format!("    {how}: at most {}", shown(it))));
     }
-    out.push(format!("    a document that cannot be fetched: {}", form.on_failure));
-    out.push(format!("    start method {}", form.start));
+    out.push(format!("    if a document cannot be fetched: {}", form.on_failure));
+    out.push(format!("    start method: {}", form.start));
     out.extend(form.schedules.iter().map(|text| format!("    schedule {}", shown(text))));
     match form.schedules.is_empty() {
         _ if form.start == StartMethod::Manual.name() => {}
-        true => out.push("    it has no schedule, so nothing starts it by itself".to_owned()),
+        true => out.push("    it has no schedule, so it never starts by itself".to_owned()),
         false => out.extend(foretold(it)),
     }
     out
@@ -167,7 +167,7 @@ fn foretold(it: &ShownJob) -> Vec<String> {
         Err(_) => format!("{ms} ms"),
     };
     match it.next_runs_ms.is_empty() {
-        true => vec!["    its schedules name no more times".to_owned()],
+        true => vec!["    its schedules contain no further start times".to_owned()],
         false => it.next_runs_ms.iter().map(|ms| format!("    next run {}", time(*ms))).collect(),
     }
 }
@@ -200,13 +200,13 @@ fn fetched(it: &ShownJob) -> Vec<String> {
 
 fn past(it: &ShownJob, now_ms: i64) -> Vec<String> {
     let line = |run: &RunRow| {
-        let outcome = run.outcome.as_deref().unwrap_or("under way");
+        let outcome = run.outcome.as_deref().unwrap_or("running");
         let took = run.ended_ms.map_or(String::new(), |ended_ms| {
             format!(" after {}", span(ended_ms.saturating_sub(run.started_ms)))
         });
         let error = run.error.as_deref().map_or(String::new(), |error| format!(": {error}"));
         format!(
-            "    run {} ({}), begun {}: {}{took}{}",
+            "    run {} ({}), started {}: {}{took}{}",
             run.run,
             shown(&run.kind),
             when(run.started_ms, now_ms),

@@ -22,11 +22,11 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Until {
-    /// It has nothing to do: its run is over
+    /// Its run is over
     Inactive,
-    /// It is paused, and none of its documents is worked on
+    /// It is paused, and no document is being processed
     Paused,
-    /// It is deleted, with its documents
+    /// It is deleted with its documents
     Gone,
 }
 
@@ -37,7 +37,7 @@ pub struct Args {
     /// The job
     #[arg(value_name = "NAME")]
     name: String,
-    /// Wait so long at most: seconds, or a span of time such as 10min
+    /// Longest time to wait, in seconds or as a duration such as 10min
     #[arg(long, value_name = "SPAN", default_value = "60", value_parser = timeout)]
     timeout: Duration,
     /// What to wait for
@@ -49,7 +49,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<u32>().ok().map(|seconds| u64::from(seconds) * 1_000);
     let ms = seconds.or_else(|| u64::try_from(typed::milliseconds(text)?).ok());
     ms.map(Duration::from_millis)
-        .ok_or_else(|| "give a number of seconds, or a span of time such as 10min".to_owned())
+        .ok_or_else(|| "give a number of seconds, or a duration such as 10min".to_owned())
 }
 
 /// How the wait ends.
@@ -142,7 +142,7 @@ fn print_end(args: &Args, found: Option<&SeenState>, end: End, begun: Instant) -
                 let waited = span(i64::try_from(waited_ms).unwrap_or(i64::MAX));
                 let (name, place) = (quoted(&args.name), args.place.flags());
                 say(&format!(
-                    "the time is up after {waited}; check whether a process works on it: \
+                    "timed out after {waited}; check whether a process is working on it: \
                      driftline job show {name}{place}"
                 ));
             }

@@ -28,7 +28,7 @@ pub fn write(
     let name = || crate::text::shown(&path.display().to_string());
     let file = beneath::open_or_make(path, 0o666)
         .and_then(|file| file.set_len(0).map(|()| file))
-        .with_context(|| format!("cannot make {}", name()))?;
+        .with_context(|| format!("cannot create {}", name()))?;
     write_to(&mut BufWriter::new(file), request, page)
         .with_context(|| format!("cannot write {}", name()))
 }

@@ -13,7 +13,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
 use store::tables::document_status::{State, Status};
 
-/// Report what was done, and the state of documents
+/// Report activities and the state of documents
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Example: driftline report history --since 1h --result '^[45]'
@@ -25,7 +25,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum ReportCommand {
-    /// List activities, the newest first
+    /// List activities, newest first
     #[command(after_help = "Example: driftline report history --activity fetch --since 1h")]
     History {
         #[command(flatten)]
@@ -37,10 +37,10 @@ enum ReportCommand {
         #[command(flatten)]
         paging: PagingArgs,
     },
-    /// The most activities in a window of time, for each class of identifiers
+    /// Show the highest number of activities in a time window, for each class of identifiers
     #[command(after_help = "Example: driftline report activity --class '^https?://([^/]+)'")]
     Activity(Maximum),
-    /// The most bytes in a window of time, for each class of identifiers
+    /// Show the highest number of bytes in a time window, for each class of identifiers
     #[command(after_help = "Example: driftline report bandwidth --window 1min --since 1d")]
     Bandwidth(Maximum),
     /// Count activities by class of identifiers and by result
@@ -54,7 +54,7 @@ enum ReportCommand {
         what: What,
         #[command(flatten)]
         class: ResultClassArgs,
-        /// Take results together by what the first group of an expression matches
+        /// Group results by what the first group of this regular expression matches
         #[arg(long, value_name = "REGEX")]
         result_class: Option<String>,
         #[command(flatten)]
@@ -98,7 +98,7 @@ struct Maximum {
     what: What,
     #[command(flatten)]
     class: ResultClassArgs,
-    /// How long the window is
+    /// Length of the window
     #[arg(long, value_name = "SPAN", default_value = "5min")]
     window: String,
     #[command(flatten)]
@@ -107,36 +107,36 @@ struct Maximum {
 
 #[derive(ClapArgs)]
 struct Whose {
-    /// The repository connection; may be left out when there is only one
+    /// Repository connection; can be omitted if there is only one
     #[arg(long, value_name = "NAME")]
     connection: Option<String>,
-    /// Only what is of this job; may be given more than once
+    /// Only this job; can be repeated
     #[arg(long, value_name = "NAME")]
     job: Vec<String>,
-    /// Only identifiers that an expression matches; (?i) at its beginning ignores case
+    /// Only identifiers that match this regular expression; (?i) at its beginning ignores case
     #[arg(long = "match", value_name = "REGEX")]
     matching: Option<String>,
 }
 
 #[derive(ClapArgs)]
 struct What {
-    /// From then on: a span back from now such as 2h, or a time such as 2026-01-31T12:00
+    /// From this time on: a duration before now such as 2h, or a time such as 2026-01-31T12:00
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Before then; as for --since
+    /// Before this time; same format as --since
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Only activities of this kind, such as fetch; may be given more than once
+    /// Only activities of this type, such as fetch; can be repeated
     #[arg(long, value_name = "KIND")]
     activity: Vec<String>,
-    /// Only results that an expression matches
+    /// Only results that match this regular expression
     #[arg(long, value_name = "REGEX")]
     result: Option<String>,
 }
 
 #[derive(ClapArgs)]
 struct ResultClassArgs {
-    /// Take identifiers together by what the first group of an expression matches
+    /// Group identifiers by what the first group of this regular expression matches
     #[arg(long, value_name = "REGEX")]
     class: Option<String>,
 }
@@ -151,30 +151,30 @@ struct StatusFilterArgs {
     /// waiting-for-expiration, waiting-forever, hopcount-exceeded
     #[arg(long, value_name = "STATUS", value_parser = status)]
     status: Vec<String>,
-    /// As it will be after a span of time
+    /// The state as it will be after this duration
     #[arg(long, value_name = "SPAN")]
     after_span: Option<String>,
 }
 
 #[derive(ClapArgs)]
 struct PagingArgs {
-    /// The column to order by
+    /// Column to sort by
     #[arg(long, value_name = "COLUMN")]
     sort: Option<String>,
-    /// Which way; figures and times begin with the largest unless this says otherwise
+    /// Sort order [default: descending for numbers and times, ascending for text]
     #[arg(long, value_enum, value_name = "ORDER")]
     order: Option<RowOrder>,
-    /// Rows to list [default: 20, or all of them with --csv]
+    /// Number of rows to list [default: 20, or all with --csv]
     #[arg(long, value_name = "N",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(LIST_LIMIT_MAX)))]
     limit: Option<u32>,
-    /// Continue, or go back, from where an earlier list ended
+    /// Cursor of the next or previous page, from an earlier answer
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Look at every row there is, however long that takes
+    /// Read every row, however long that takes
     #[arg(long)]
     whole: bool,
-    /// Write comma-separated values to a file, or to standard output if it is -
+    /// Write CSV to this file, or to standard output for -
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -192,7 +192,7 @@ impl Args {
     pub fn asked(self, now_ms: i64) -> anyhow::Result<AskedReport> {
         let maximum = |report, it: Maximum| -> anyhow::Result<AskedReport> {
             let window_ms = span("--window", &it.window)?;
-            ensure!(window_ms > 0, "--window must be longer than nothing");
+            ensure!(window_ms > 0, "--window must be longer than zero");
             let request = ReportRequest {
                 report,
                 window_ms,
@@ -277,7 +277,7 @@ impl StatusFilterArgs {
 
 fn span(flag: &str, text: &str) -> anyhow::Result<i64> {
     let ms = typed::milliseconds(text);
-    ms.with_context(|| format!("{flag} is a span of time such as 5min, not {text:?}"))
+    ms.with_context(|| format!("{flag} is a duration such as 5min, not {text:?}"))
 }
 
 /// A state by its name, with - where a shell would want quotes for a space.

@@ -18,7 +18,7 @@ pub fn print(request: &ReportRequest, response: &ReportResponse) {
 fn lines(request: &ReportRequest, response: &ReportResponse, words: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     if response.rows.is_empty() {
-        lines.push("nothing of the kind was found".to_owned());
+        lines.push("no matching entries".to_owned());
     } else {
         lines.extend(table(request, response));
     }
@@ -27,9 +27,9 @@ fn lines(request: &ReportRequest, response: &ReportResponse, words: &[String]) -
     }
     let now_ms = clock::now_ms();
     lines.extend(response.outages.iter().map(|it| outages::line(it, now_ms)));
-    for (word, cursor) in [("go on", &response.next), ("go back", &response.previous)] {
+    for (word, cursor) in [("next page", &response.next), ("previous page", &response.previous)] {
         if let Some(cursor) = cursor {
-            lines.push(format!("{word} with: {}", command(words, cursor)));
+            lines.push(format!("{word}: {}", command(words, cursor)));
         }
     }
     lines
@@ -92,7 +92,7 @@ fn covered(response: &ReportResponse) -> Option<String> {
     let walked = i64::try_from(response.walked).unwrap_or(i64::MAX);
     let looked = match response.walked {
         0 => String::new(),
-        _ => format!(", {} looked at", counted(walked, "activity", "activities")),
+        _ => format!(", {} read", counted(walked, "activity", "activities")),
     };
     Some(format!("connection {} from {from} to {to}{looked}", shown(&response.connection)))
 }
@@ -157,8 +157,8 @@ mod tests {
         let expected = [
             "              start  activity  result   bytes   time  identifier",
             "2026-01-31 12:00:00  fetch     (none)  2.5 kB  1 min  http://a/\\u{1b}[2J",
-            "connection web from the beginning to 1970-01-01 00:00 UTC, 2 activities looked at",
-            "go on with: driftline report history --database URL --cursor abc",
+            "connection web from the beginning to 1970-01-01 00:00 UTC, 2 activities read",
+            "next page: driftline report history --database URL --cursor abc",
         ];
         assert_eq!(lines(&request, &answer(Report::History, rows), &words), expected);
     }

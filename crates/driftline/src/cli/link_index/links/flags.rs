@@ -34,7 +34,7 @@ pub struct Args {
 pub struct LinksQueryArgs {
     #[command(flatten)]
     pub place: Place,
-    /// The page's URL; a name without http:// or https:// may be either
+    /// URL of the page; without a scheme, http and https are both tried
     #[arg(required = true)]
     url: Option<String>,
     #[command(flatten)]
@@ -49,13 +49,13 @@ pub struct LinksQueryArgs {
 #[derive(ClapArgs)]
 #[group(multiple = false)]
 struct Lists {
-    /// List who links to it
+    /// List the pages that link to it
     #[arg(long = "in")]
     inward: bool,
-    /// List what it links to
+    /// List the pages it links to
     #[arg(long)]
     out: bool,
-    /// List who linked to it and does not any more, and why
+    /// List the pages that no longer link to it, and why
     #[arg(long)]
     lost: bool,
 }
@@ -63,11 +63,11 @@ struct Lists {
 /// Which links are listed.
 #[derive(ClapArgs)]
 struct Only {
-    /// Only links that are new since, or were lost since: a span back from now such as 7d, or a
+    /// Only links that are new or were lost since this time: a duration before now such as 7d, or a
     /// time such as 2026-01-31 or 2026-01-31T12:00
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Only links that ask not to be followed, or only the others
+    /// Only links with rel=nofollow, or only those without
     #[arg(long, value_name = "YES",
           value_parser = PossibleValuesParser::new(["yes", "no"]).map(|text| text == "yes"))]
     nofollow: Option<bool>,
@@ -91,11 +91,11 @@ impl LinksQueryArgs {
         let list = self.list();
         ensure!(
             list.is_some() || self.flags.cursor.is_none(),
-            "a cursor belongs to one list; name it with --in, --out or --lost"
+            "a cursor belongs to one list; choose it with --in, --out or --lost"
         );
         ensure!(
             list.is_some() || !self.flags.csv,
-            "comma-separated values are of one list; name it with --in, --out or --lost"
+            "CSV has one list; choose it with --in, --out or --lost"
         );
         let since_ms = match &self.only.since {
             Some(text) => {
@@ -193,7 +193,7 @@ mod tests {
             plain.wants(LinkList::In) && plain.wants(LinkList::Out) && !plain.wants(LinkList::Lost)
         );
         let when = looking(&["a.example", "--since", "soon"]).unwrap().request(0).unwrap_err();
-        assert!(format!("{when:#}").contains("--since \"soon\": a time is a span"), "{when:#}");
+        assert!(format!("{when:#}").contains("--since \"soon\": a time is a duration"), "{when:#}");
         assert!(looking(&["a.example", "--kind", "b"]).is_err_and(|it| it.contains("redirect")));
     }
 }

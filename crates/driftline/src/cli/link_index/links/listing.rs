@@ -14,13 +14,13 @@ use std::io::Write;
 /// The page of a list, as it is written.
 #[derive(ClapArgs, Clone, Default)]
 pub struct Flags {
-    /// Entries to list [default: 25, or all of them with --csv]
+    /// Number of entries to list [default: 25, or all with --csv]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
-    /// Continue, or go back, from where an earlier list ended
+    /// Cursor of the next or previous page, from an earlier answer
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
-    /// Write comma-separated values, and all there are
+    /// Write CSV, with all entries
     #[arg(long)]
     pub csv: bool,
 }
@@ -28,7 +28,7 @@ pub struct Flags {
 impl Flags {
     /// The page that is asked for first.
     pub fn page(&self, json: bool) -> anyhow::Result<LinkListPage> {
-        ensure!(!(self.csv && json), "an answer is either --json or --csv; leave one of them out");
+        ensure!(!(self.csv && json), "give either --json or --csv, not both");
         let limit = match self.limit {
             None if self.csv => LIST_LIMIT_MAX,
             Some(limit) if self.csv => limit.min(LIST_LIMIT_MAX),
@@ -36,8 +36,8 @@ impl Flags {
         };
         ensure!(
             limit <= LIST_LIMIT_MAX,
-            "an answer has at most {LIST_LIMIT_MAX} entries, not {limit}; take all of them with --csv, \
-             or go on with --cursor"
+            "--limit is at most {LIST_LIMIT_MAX}, not {limit}; get all entries with --csv, or \
+             page by page with --cursor"
         );
         Ok(LinkListPage { limit, cursor: self.cursor.clone() })
     }
@@ -48,9 +48,9 @@ impl Flags {
         let limit = self.limit.map_or(String::new(), |limit| format!(" --limit {limit}"));
         let way = |word: &str, cursor: &Option<String>| {
             let cursor = crate::text::quoted(cursor.as_ref()?);
-            Some(format!("{word} with: {command}{limit} --cursor {cursor}"))
+            Some(format!("{word}: {command}{limit} --cursor {cursor}"))
         };
-        [way("go on", &listing.next), way("go back", &listing.previous)]
+        [way("next page", &listing.next), way("previous page", &listing.previous)]
             .into_iter()
             .flatten()
             .collect()
@@ -155,10 +155,10 @@ mod tests {
     fn the_ways_on_and_back_are_commands() {
         let flags = Flags { limit: Some(3), ..Flags::default() };
         let listing = Listing { items: vec![1], next: Some("nx".into()), previous: None };
-        let on = "go on with: driftline top --limit 3 --cursor nx";
+        let on = "next page: driftline top --limit 3 --cursor nx";
         assert_eq!(flags.ways("driftline top", &listing), [on]);
         let listing = Listing { previous: Some("p y".into()), next: None, ..listing };
-        let back = "go back with: driftline top --cursor 'p y'";
+        let back = "previous page: driftline top --cursor 'p y'";
         assert_eq!(Flags::default().ways("driftline top", &listing), [back]);
     }
 }

@@ -33,10 +33,10 @@ pub enum MaintenanceCommand {
     Retention(retention::Args),
 }
 
-/// Rebuild the link index from the pages it knows
+/// Rebuild the link index from the pages in it
 ///
-/// Pages, their links, and when they were seen stay; everything that is computed from them
-/// is written anew, sorted, in one go. Readers see the old index until it is done.
+/// Pages, their links and the times when they were seen are kept; everything computed from them is
+/// written again, sorted, in one pass. Readers use the old index until the new one is complete.
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline links rebuild")]
 pub struct Rebuild {
@@ -44,10 +44,9 @@ pub struct Rebuild {
     place: Place,
 }
 
-/// Compare the link index with what its pages say
+/// Check that the link index matches its pages
 ///
-/// Exit code: 0 they agree, 1 there are differences, each of which is named, 2 it could not
-/// be done.
+/// Exit code: 0 no differences, 1 differences, which are listed, 2 error.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Example: driftline links verify
@@ -55,7 +54,7 @@ Example: driftline links verify --full")]
 pub struct Verify {
     #[command(flatten)]
     place: Place,
-    /// Also compare the pages with the stored facts of their documents
+    /// Also check the pages against the stored facts of their documents
     #[arg(long)]
     full: bool,
 }
@@ -70,11 +69,11 @@ Example: driftline links dump --layout seed000 --with-seq")]
 pub struct DumpArgs {
     #[command(flatten)]
     place: Place,
-    /// How rows are laid out: as Webindex wrote them, or as one of its two documents says
+    /// Layout of the rows: as Webindex wrote them, or as one of its two specifications describes it
     #[arg(long, value_name = "LAYOUT", default_value = "webindex",
           value_parser = PossibleValuesParser::new(Layout::ALL.map(Layout::name)))]
     layout: String,
-    /// A fifth column: the number of the change that wrote the cell
+    /// Add a fifth column: the number of the change that wrote the cell
     #[arg(long)]
     with_seq: bool,
 }
@@ -131,7 +130,7 @@ fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
         say(&answer.to_string());
     } else {
         say(&format!(
-            "made anew from {} pages with {} links: {} URIs in {} domains, in {:.1} s",
+            "rebuilt from {} pages with {} links: {} URIs in {} domains, in {:.1} s",
             made.pages,
             made.links,
             made.uris,
@@ -166,9 +165,9 @@ fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
     } else {
         let computed = verified.computed;
         let verdict = match verified.differences {
-            0 => "the index is what its pages say".to_owned(),
+            0 => "the index matches its pages".to_owned(),
             count => format!(
-                "{count} differences; make it anew with: driftline links rebuild{}",
+                "{count} differences; rebuild it with: driftline links rebuild{}",
                 args.place.flags()
             ),
         };
@@ -184,11 +183,11 @@ fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
 
 fn facts_verdict(facts: &FactsVerified) -> String {
     let verdict = match facts.differences {
-        0 => "they are what was crawled".to_owned(),
+        0 => "they match".to_owned(),
         // A rebuild begins with the pages, and these are wrong.
         count => format!(
-            "{count} differences; let the next crawl read everything again: stop whoever works \
-             on the index, and remove it (see docs/guide/links.md)"
+            "{count} differences; to have the next crawl read everything again, stop the \
+             processes that use the index and remove it (see docs/guide/links.md)"
         ),
     };
     format!("{} pages compared with their facts: {verdict}", facts.compared)

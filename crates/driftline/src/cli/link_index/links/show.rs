@@ -28,7 +28,7 @@ pub fn lines(looking: &LinksQueryArgs, response: &LinksResponse, now_ms: i64) ->
         if let Some(listing) = listing {
             out.push(String::new());
             if list == LinkList::Out && !head.crawled {
-                out.push("out-links: not known, because the page is not crawled".to_owned());
+                out.push("out-links: unknown, because the page was not crawled".to_owned());
                 continue;
             }
             out.extend(section(title(list, response.since_ms), list, listing));

@@ -82,14 +82,15 @@ fn pages_that_are_gone_or_only_linked_to_are_told_apart() {
         linked[5].contains("  yes       See\\u{1b}[2J also  https://a.example/1"),
         "{linked:?}"
     );
-    assert_eq!(linked[7], "out-links: not known, because the page is not crawled");
+    assert_eq!(linked[7], "out-links: unknown, because the page was not crawled");
     let long = told(&scene, &["links", "c.example", "--in"]);
     assert!(long[5].contains("long long…  https://a.example/2"), "{long:?}");
     let unknown = told(&scene, &["links", "https://nobody.example/?a=1&b=2"]);
     assert_eq!(unknown.len(), 1);
     let why = "driftline why 'https://nobody.example/?a=1&b=2'";
     assert!(
-        unknown[0].starts_with("nothing is known of https://nobody") && unknown[0].ends_with(why)
+        unknown[0].starts_with("nothing is known about https://nobody")
+            && unknown[0].ends_with(why)
     );
 }
 
@@ -100,10 +101,10 @@ fn a_list_is_walked_both_ways_by_the_commands_that_it_suggests() {
         let words = ["links", "b.example", list, "--limit", "1"];
         let first = told(&scene, &words);
         assert_eq!(first.len(), 7, "{first:?}");
-        assert!(first[6].starts_with("go on with: driftline links b.example "), "{first:?}");
+        assert!(first[6].starts_with("next page: driftline links b.example "), "{first:?}");
         let second = told(&scene, &suggested(&first[6]));
         assert_eq!(second.len(), 7, "{second:?}");
-        assert!(second[6].starts_with("go back with: "), "{second:?}");
+        assert!(second[6].starts_with("previous page: "), "{second:?}");
         assert_ne!(first[5], second[5]);
         let again = told(&scene, &suggested(&second[6]));
         assert_eq!(again[5], first[5]);

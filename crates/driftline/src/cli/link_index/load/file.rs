@@ -280,8 +280,8 @@ impl FileLoader<'_> {
         let place = if passed == 0 { "at" } else { "behind" };
         let number = self.mark.records + 1;
         self.full.ended = Some(LoadOutcome::Failed(format!(
-            "record {number}, {place} byte {offset}, cannot be read: {reason}; what stands before \
-             it is loaded; get a whole copy of the file and load that"
+            "record {number}, {place} byte {offset}, cannot be read: {reason}; everything before \
+             it is loaded; get an intact copy of the file and load that"
         )));
         self.pass_on();
     }

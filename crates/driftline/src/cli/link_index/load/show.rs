@@ -72,7 +72,7 @@ fn progress(source: &SourceFile, read: &Read, columns: usize) -> String {
 pub fn lines(source: &SourceFile, loaded: &LoadedFile) -> Vec<String> {
     let name = &source.name;
     if loaded.ended == LoadOutcome::Already {
-        return vec![format!("{name}: already loaded; --again loads it from the start")];
+        return vec![format!("{name}: already loaded; use --again to load it from the start")];
     }
     let Read { records, unreadable, pages, gone, links, .. } = loaded.read;
     let mut what = format!(
@@ -96,10 +96,10 @@ pub fn lines(source: &SourceFile, loaded: &LoadedFile) -> Vec<String> {
     let mut out = vec![what, came];
     if loaded.before > 0 {
         let before = count(number(loaded.before), "record");
-        out.insert(1, format!("    went on behind {before} that were loaded before"));
+        out.insert(1, format!("    continued after {before} loaded before"));
     }
     if loaded.ended == LoadOutcome::Stopped {
-        out.push("    stopped; the same command goes on from here".to_owned());
+        out.push("    stopped; run the same command to continue".to_owned());
     }
     out
 }

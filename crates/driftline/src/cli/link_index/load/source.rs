@@ -67,7 +67,7 @@ impl SourceFile {
         let unread = || format!("cannot read {name}");
         let canonical = path.canonicalize().with_context(unread)?;
         let metadata = canonical.metadata().with_context(unread)?;
-        ensure!(metadata.is_file(), "{name} is not a file; name the archives in it one by one");
+        ensure!(metadata.is_file(), "{name} is not a file; give the archives in it one by one");
         let mut head = Vec::new();
         let file = File::open(&canonical).with_context(unread)?;
         file.take(HEAD_BYTES).read_to_end(&mut head).with_context(unread)?;

@@ -271,7 +271,7 @@ fn what_is_before_the_damage_is_loaded_and_the_damage_is_told() {
             assert_eq!((loaded.before, loaded.read.records), (before, 1 - before));
             let LoadOutcome::Failed(error) = loaded.ended else { panic!("{name}: it is damaged") };
             let place = format!("record 2, at byte {first}, cannot be read: ");
-            assert!(error.starts_with(&place) && error.contains("whole copy"), "{name}: {error}");
+            assert!(error.starts_with(&place) && error.contains("intact copy"), "{name}: {error}");
         }
         assert_eq!(scene.count("p:com.b>>s>/|inlinks|"), 1);
         // The whole copy has another size, and begins anew.
@@ -352,8 +352,8 @@ fn a_summary_tells_what_came_of_a_file() {
     let json = show::json(&source, &loaded);
     assert_eq!((&json["ended"], &json["links_new"]), (&json!("loaded"), &json!(1)));
     let again = show::lines(&source, &scene.load(&path, WHOLE));
-    assert!(again[0].contains("already loaded; --again"), "{again:?}");
+    assert!(again[0].contains("already loaded; use --again"), "{again:?}");
     let cut = LoadedFile { before: 3, ended: LoadOutcome::Stopped, ..loaded };
     let told = show::lines(&source, &cut).join("\n");
-    assert!(told.contains("behind 3 records") && told.contains("same command"), "{told}");
+    assert!(told.contains("after 3 records") && told.contains("same command"), "{told}");
 }

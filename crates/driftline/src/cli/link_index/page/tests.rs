@@ -60,7 +60,7 @@ fn a_page_that_is_gone_says_why_and_since_when() {
 fn a_page_that_is_not_known_is_no_empty_page() {
     let scene = Scene::new();
     let unknown = told(&scene, "https://nobody.example/");
-    assert!(unknown.len() == 1 && unknown[0].starts_with("nothing is known of"), "{unknown:?}");
+    assert!(unknown.len() == 1 && unknown[0].starts_with("nothing is known about"), "{unknown:?}");
     let json = asked(&scene, "https://nobody.example/");
     assert_eq!(json, serde_json::json!({"asked": "https://nobody.example/", "page": null}));
     let request = PageRequest { url: "hello".into() };

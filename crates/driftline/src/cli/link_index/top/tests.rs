@@ -48,13 +48,13 @@ fn the_commands_that_are_suggested_walk_both_ways() {
         let all = told(&scene, &["top", "--by", by]);
         let mut page = told(&scene, &["top", "--by", by, "--limit", "2"]);
         let mut seen = Vec::new();
-        while let Some(on) = page.iter().find(|line| line.starts_with("go on")) {
+        while let Some(on) = page.iter().find(|line| line.starts_with("next page")) {
             seen.extend(page[1..3].to_vec());
             page = told(&scene, &suggested(on));
         }
         seen.extend(page[1..3].to_vec());
         assert_eq!(seen, all[1..]);
-        let back = page.iter().find(|line| line.starts_with("go back")).unwrap();
+        let back = page.iter().find(|line| line.starts_with("previous page")).unwrap();
         assert_eq!(told(&scene, &suggested(back))[1..3], all[3..5]);
     }
 }
@@ -74,7 +74,7 @@ fn a_domain_is_named_by_any_of_its_urls() {
     let unknown = told(&scene, &["top", "--domain", "nobody.example"]);
     assert_eq!(
         unknown,
-        ["no page of nobody.example is known; `driftline domains` lists the domains that are"]
+        ["no page of nobody.example is known; `driftline domains` lists the known domains"]
     );
 }
 

@@ -129,15 +129,15 @@ fn changed(stage: &DemoStage, record: &DocumentRecord, known: Option<&FoundUrl>)
         }
         Change::Update => (Fate::Updated, difference(known, &links, text)),
         Change::Keep if status == 304 => (Fate::Kept, "the server says so (304)".into()),
-        Change::Keep => (Fate::Same, "it came as the same bytes".into()),
+        Change::Keep => (Fate::Same, "the same bytes were sent".into()),
         Change::Remove(RemoveReason::Redirected) => {
-            (Fate::Moved, format!("it leads to {}", stage.short(record.final_url())))
+            (Fate::Moved, format!("it redirects to {}", stage.short(record.final_url())))
         }
         Change::Remove(RemoveReason::Gone) => {
-            (Fate::Removed, format!("status {status}, confirmed by a second look"))
+            (Fate::Removed, format!("status {status}, confirmed by a second request"))
         }
         Change::Remove(RemoveReason::Unreachable) => {
-            (Fate::Removed, "no page leads to it any more".into())
+            (Fate::Removed, "no page links to it any more".into())
         }
         Change::Remove(reason) => (Fate::Removed, reason.name().to_owned()),
         Change::NoContent => (Fate::Kept, "it has no content".into()),
@@ -189,7 +189,7 @@ fn unchanged(row: &DocumentLine, known: Option<&FoundUrl>, run: i64) -> FoundUrl
             (Fate::Robots, "as before".to_owned())
         }
         _ => {
-            let alone = || "not asked for: its host is left alone".to_owned();
+            let alone = || "not requested: its host is blocked".to_owned();
             (Fate::Failing, sentences::of(outcome).unwrap_or_else(alone))
         }
     };

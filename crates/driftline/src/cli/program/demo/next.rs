@@ -5,21 +5,21 @@ use serde_json::Value as Json;
 
 /// Commands for a crawl of one's own.
 const COMMANDS: [(&str, &str); 4] = [
-    ("driftline crawl https://example.com/", "crawl a site; later again"),
-    ("driftline status", "how its job stands"),
-    ("driftline documents --state failed", "what could not be had"),
-    ("driftline why https://example.com/page", "why a page is stored, or is not"),
+    ("driftline crawl https://example.com/", "crawl a site; repeat it later"),
+    ("driftline status", "the state of its job"),
+    ("driftline documents --state failed", "what could not be fetched"),
+    ("driftline why https://example.com/page", "why a page is stored or not"),
 ];
 
 pub fn step(stage: &mut DemoStage) -> anyhow::Result<()> {
     if stage.kept.is_some() {
         let flags = stage.flags();
-        stage.title("The data directory is kept; look around in it");
+        stage.title("The data directory is kept; explore it with");
         for command in ["status", "documents --state cut", "hosts"] {
             stage.say(&format!("  driftline {command}{flags}"));
         }
     }
-    stage.title("Now with a site of yours");
+    stage.title("Now try a site of your own");
     for (command, what) in COMMANDS {
         stage.say(&format!("  {command:<39} {what}"));
     }

@@ -33,7 +33,7 @@ struct MovedLink {
 
 /// Crawls again, and tells what came of it.
 pub fn step(stage: &mut DemoStage) -> anyhow::Result<()> {
-    stage.title("The second crawl looks again at all it knows");
+    stage.title("The second crawl checks every known URL again");
     round::crawl(stage)?;
     let [first, second] = stage.rounds.as_slice() else { return Ok(()) };
     stage.say(&cost(second));
@@ -44,9 +44,7 @@ pub fn step(stage: &mut DemoStage) -> anyhow::Result<()> {
     let moved = moved_links(&first.found, &second.found);
     for link in &moved {
         let [target, from, to] = [&link.target, &link.from, &link.to].map(|url| stage.short(url));
-        stage.say(&format!(
-            "  The link to {target} was seen to move\n    from {from}\n    to   {to}"
-        ));
+        stage.say(&format!("  The link to {target} moved\n    from {from}\n    to   {to}"));
     }
     let moved: Vec<_> = moved
         .iter()
@@ -62,7 +60,7 @@ pub fn step(stage: &mut DemoStage) -> anyhow::Result<()> {
 fn totals(found: &BTreeMap<String, FoundUrl>) -> String {
     let count = |fates: &[Fate]| found.values().filter(|it| fates.contains(&it.fate)).count();
     format!(
-        "{} added, {} updated, {} removed, {} unchanged ({} of them not sent again), {} {}",
+        "{} added, {} updated, {} removed, {} unchanged ({} of them not modified), {} {}",
         count(&[Fate::Added]),
         count(&[Fate::Updated, Fate::Restyled]),
         count(&[Fate::Removed, Fate::Moved]),

@@ -10,8 +10,8 @@ pub fn step(stage: &mut DemoStage) -> anyhow::Result<()> {
     let port = stage.site.web().port();
     let pages: usize = hosts.iter().map(|(_, _, pages)| pages).sum();
     stage.say(&format!(
-        "A small web is served on this machine: {} hosts, {pages} pages, at 127.0.0.1:{port}.\n\
-         Nothing leaves the machine. Below, URLs are shown without http:// and :{port}.",
+        "A small web is served on this machine: {} hosts, {pages} pages, at 127.0.0.1:{port}.\nNo \
+         request leaves the machine. Below, URLs are shown without http:// and :{port}.",
         hosts.len()
     ));
     for (name, title, pages) in &hosts {

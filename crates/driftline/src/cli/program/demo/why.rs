@@ -18,7 +18,7 @@ pub fn step(stage: &mut DemoStage) -> anyhow::Result<()> {
     };
     let asked = [find(Fate::Removed, ""), find(Fate::Failing, FAILING)];
     let urls: Vec<String> = asked.into_iter().flatten().map(|(url, _)| url.clone()).collect();
-    stage.title("Every URL can be asked about");
+    stage.title("`driftline why` explains the state of any URL");
     let mut answers = Vec::new();
     for url in urls {
         let request = WhyRequest { url: url.clone(), job: Some(JOB.to_owned()) };

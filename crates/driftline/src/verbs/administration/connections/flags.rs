@@ -17,26 +17,26 @@ const KB: i64 = 1_000;
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionFlags {
-    /// What it is, for people
+    /// Description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Connections open at once [default: 10, of the web 256]
+    /// Largest number of open connections [default: 10; 256 for web]
     #[arg(long, value_name = "N")]
     max_connections: Option<i64>,
-    /// Its authority group
+    /// Authority group
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
-    /// Its authorization domain
+    /// Authorization domain
     #[arg(long, value_name = "NAME")]
     domain: Option<String>,
-    /// The mapping connection that is asked first
+    /// Mapping connection to ask first
     #[arg(long, value_name = "NAME")]
     prerequisite: Option<String>,
-    /// Keep its history so long, such as 30d; "" keeps it for ever [default: 90 days]
+    /// How long to keep its history, such as 30d; "" keeps it forever [default: 90 days]
     #[arg(long, value_name = "SPAN")]
     keep_history: Option<String>,
-    /// Ask hosts that an expression matches so fast at most, such as '^a\.example$=12/min,conns=2,kb=100';
-    /// 'REGEX=' takes it back
+    /// Limit the request rate for hosts that match a regular expression, such as
+    /// '^a\.example$=12/min,conns=2,kb=100'; 'REGEX=' removes the limit
     #[arg(long, value_name = "REGEX=LIMITS")]
     throttle: Vec<String>,
     /// Settings of its connector; `driftline connector show NAME` lists them
@@ -63,7 +63,7 @@ impl ConnectionFlags {
             Some("") => form.history_ms = Some(0),
             Some(span) => {
                 let ms = typed::milliseconds(span).or_refuse(|| {
-                    format!("--keep-history is a span of time such as 30d, not {span:?}")
+                    format!("--keep-history is a duration such as 30d, not {span:?}")
                 })?;
                 form.history_ms = Some(ms);
             }
@@ -97,7 +97,7 @@ fn throttle(text: &str) -> anyhow::Result<(String, Option<ThrottleForm>)> {
         }
     }
     refuse!(
-        "--throttle {text:?} cannot be read; write an expression and limits, such as \
+        "--throttle {text:?} cannot be read; write a regular expression and limits, such as \
          '^a\\.example$=12/min,conns=2,kb=100'"
     )
 }

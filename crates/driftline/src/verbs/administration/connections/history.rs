@@ -40,7 +40,7 @@ fn repository(tx: &mut Tx<'_>, one: &ConnectionName) -> store::Result<Connection
     match find(tx, &ConnectionName { kind, name: one.name.clone() })? {
         (ConnectionKind::Repository, it) => Ok(it),
         (kind, it) => Err(store::Error::Refused(format!(
-            "{} is a connection of kind {}; only repositories have a history",
+            "{} is a connection of kind {}; only repository connections have a history",
             shown(&it.name),
             kind.name()
         ))),

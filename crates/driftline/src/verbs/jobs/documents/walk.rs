@@ -70,7 +70,7 @@ pub fn walk(
             key: QueuePosition::first(),
         },
     };
-    require!(at.step < steps.len(), "the cursor is damaged; begin again without --cursor");
+    require!(at.step < steps.len(), "the cursor is damaged; start again without --cursor");
     let mut found = FoundDocuments { rows: Vec::new(), walked: 0, cursor: None };
     for part in parts(db, job, filter, Part(at.part))? {
         if part.0 != at.part {
@@ -173,13 +173,13 @@ fn write_cursor(cursor: &WalkCursor) -> anyhow::Result<String> {
 }
 
 fn read_cursor(text: &str, question: &str) -> anyhow::Result<WalkCursor> {
-    const AGAIN: &str = "copy it whole, or begin again without --cursor";
+    const AGAIN: &str = "copy all of it, or start again without --cursor";
     require!(text.len() <= CURSOR_BYTES_MAX, "the cursor is too long; {AGAIN}");
     let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).ok();
     let cursor = bytes.and_then(|bytes| serde_json::from_slice::<WalkCursor>(&bytes).ok());
     match cursor {
         Some(cursor) if cursor.question == question => Ok(cursor),
-        Some(_) => refuse!("the cursor belongs to a list with other filters; give the same ones"),
+        Some(_) => refuse!("the cursor belongs to a list with other filters; use the same filters"),
         None => refuse!("the cursor cannot be read; {AGAIN}"),
     }
 }

@@ -16,8 +16,8 @@ pub fn read(ways: &[String], before: &[StageForm]) -> anyhow::Result<Vec<StageFo
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
         require!(
             names.iter().all(|name| !name.is_empty()),
-            "--pipeline {text:?} cannot be read; write the output's name, behind those of \
-             transformations if there are any, such as text,copy"
+            "--pipeline {text:?} cannot be read; write the names of the transformations, if any, \
+             and then of the output, such as text,copy"
         );
         let mut after = None;
         for (at, name) in names.iter().enumerate() {

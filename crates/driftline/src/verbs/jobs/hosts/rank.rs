@@ -167,6 +167,6 @@ fn read_cursor(text: &str) -> anyhow::Result<RankKey> {
         Some([figure, part, bin]) => Some(RankKey(figure.saturating_neg(), *part, *bin)),
         _ => None,
     };
-    let why = "the cursor cannot be read; copy it whole, or begin again without --cursor";
+    let why = "the cursor cannot be read; copy all of it, or start again without --cursor";
     Ok(place.or_refuse(|| why)?)
 }

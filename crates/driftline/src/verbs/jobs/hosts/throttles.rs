@@ -50,17 +50,17 @@ impl HostThrottle {
     pub fn line(&self) -> String {
         let connection = format!("connection {}", shown(&self.connection));
         if let Some(expression) = &self.stopped_by {
-            return format!("    {connection}: stopped by throttle {}", quoted(&shown(expression)));
+            return format!("    {connection}: blocked by throttle {}", quoted(&shown(expression)));
         }
         let bytes = self.bytes_per_s.map(|it| i64::try_from(it).unwrap_or(i64::MAX));
         let said: Vec<String> = [
-            self.interval_ms.map(|ms| format!("a document every {}", text::exact_span(ms))),
+            self.interval_ms.map(|ms| format!("one document every {}", text::exact_span(ms))),
             self.requests.map(|most| format!("{} at once", count(most as i64, "request"))),
-            bytes.map(|most| format!("{} a second", size(most))),
+            bytes.map(|most| format!("{}/s", size(most))),
         ]
         .into_iter()
         .flatten()
         .collect();
-        format!("    {connection}: {} at most", said.join(", "))
+        format!("    {connection}: at most {}", said.join(", "))
     }
 }

@@ -16,7 +16,7 @@ pub fn expression(flag: &str, text: &str) -> anyhow::Result<Regex> {
         .dfa_size_limit(EXPRESSION_BYTES_MAX)
         .build()
         .or_refused()
-        .with_context(|| format!("{flag} {text:?} is not an expression that can be used"))
+        .with_context(|| format!("{flag} {text:?} is not a valid regular expression"))
 }
 
 /// What tells classes apart.

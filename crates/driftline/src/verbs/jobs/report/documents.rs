@@ -98,7 +98,7 @@ fn by_arrival(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
     let parts = i64::from(source.db.read(settings::parts)?);
     let mut at = match &from {
         Some((key, _)) => {
-            place_of(key).or_refuse(|| "the cursor is damaged; begin without --cursor")?
+            place_of(key).or_refuse(|| "the cursor is damaged; start again without --cursor")?
         }
         None if falls => (parts - 1, i64::MAX),
         None => (0, i64::MIN),

@@ -81,7 +81,7 @@ fn by_time(source: &ReportQuery<'_>, descending: bool) -> anyhow::Result<ReportR
     };
     let mut after = match &from {
         Some((key, _)) => {
-            time_of(key).or_refuse(|| "the cursor is damaged; begin without --cursor")?
+            time_of(key).or_refuse(|| "the cursor is damaged; start again without --cursor")?
         }
         None => walk.start(),
     };

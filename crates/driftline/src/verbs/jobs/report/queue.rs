@@ -32,7 +32,7 @@ pub fn answer(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
             *classes.entry(class.to_owned()).or_default().entry(status).or_default() += 1;
             require!(
                 classes.len() <= CLASSES_MAX,
-                "there are more than {CLASSES_MAX} classes; let --class match less, such as \
+                "there are more than {CLASSES_MAX} classes; make --class less specific, such as \
                  '^https?://([^/]+)' for hosts"
             );
             Ok(())

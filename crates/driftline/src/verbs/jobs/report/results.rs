@@ -33,7 +33,7 @@ impl Histogram {
         *self.counts.entry((class.to_owned(), result.to_owned())).or_default() += count;
         require!(
             self.counts.len() <= CLASSES_MAX,
-            "there are more than {CLASSES_MAX} classes; let --class match less, such as \
+            "there are more than {CLASSES_MAX} classes; make --class less specific, such as \
              '^https?://([^/]+)' for hosts"
         );
         Ok(())

@@ -59,13 +59,13 @@ impl Cursor {
 
     /// Reads a cursor of this question.
     pub fn read(text: &str, question: &str) -> anyhow::Result<Cursor> {
-        const AGAIN: &str = "copy it whole, or begin again without --cursor";
+        const AGAIN: &str = "copy all of it, or start again without --cursor";
         require!(text.len() <= CURSOR_BYTES_MAX, "the cursor is too long; {AGAIN}");
         let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).ok();
         match bytes.and_then(|bytes| serde_json::from_slice::<Cursor>(&bytes).ok()) {
             Some(cursor) if cursor.question == question => Ok(cursor),
             Some(_) => {
-                refuse!("the cursor belongs to a report with other flags; give the same ones")
+                refuse!("the cursor belongs to a report with other flags; use the same flags")
             }
             None => refuse!("the cursor cannot be read; {AGAIN}"),
         }

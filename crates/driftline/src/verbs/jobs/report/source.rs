@@ -198,14 +198,13 @@ impl ReportQuery<'_> {
         }
         let narrower = match self.request.report.has_time() {
             true => {
-                "ask for a shorter time with --since and --until, or leave --since out to see \
-                     the newest"
+                "choose a shorter time with --since and --until, or omit --since to see the newest"
             }
-            false => "leave out --sort, --class and --match",
+            false => "omit --sort, --class and --match",
         };
         refuse!(
-            "there are more than {ROWS_MAX} rows to look at; {narrower}; or look at all of them \
-             with --whole, which takes a few seconds for a million"
+            "there are more than {ROWS_MAX} rows to read; {narrower}; or read all of them with \
+             --whole, which takes a few seconds for a million"
         )
     }
 
@@ -288,13 +287,13 @@ fn connection(db: &Db, request: &ReportRequest) -> anyhow::Result<Connection> {
     let mut all = db.read(|tx| connections::list(tx, ConnectionKind::Repository, "", NAMED_MAX))?;
     match all.len() {
         0 => refuse!(
-            "there is no repository connection yet; make one by crawling: driftline crawl URL"
+            "there is no repository connection yet; a crawl creates one: driftline crawl URL"
         ),
         1 => Ok(all.remove(0)),
         _ => {
             let names: Vec<String> = all.iter().map(|it| shown(&it.name)).collect();
             refuse!(
-                "there is more than one repository connection; name one with --connection: {}",
+                "there is more than one repository connection; choose one with --connection: {}",
                 names.join(", ")
             )
         }
@@ -318,7 +317,7 @@ fn jobs_of(
         let job = job_named(db, name)?;
         if job.connection != connection.id {
             refuse!(
-                "job {} is not of connection {}; a report is about one connection",
+                "job {} does not use connection {}; a report covers one connection",
                 shown(name),
                 shown(&connection.name)
             );

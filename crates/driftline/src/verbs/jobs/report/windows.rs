@@ -69,8 +69,8 @@ impl Windows {
         if !self.classes.contains_key(class) {
             if self.classes.len() >= classes_max {
                 refuse!(
-                    "there are more than {classes_max} classes; let --class match less, such as \
-                     '^https?://([^/]+)' for hosts"
+                    "there are more than {classes_max} classes; make --class less specific, such \
+                     as '^https?://([^/]+)' for hosts"
                 );
             }
             self.classes.insert(class.to_owned(), Track::default());
@@ -104,7 +104,7 @@ impl Windows {
         // If that did not help much, it would have to be done again and again.
         if self.held > self.limits.1 / 4 * 3 {
             refuse!(
-                "there is too much in a window to keep it in memory; ask for a shorter --window"
+                "the window has too many activities to hold in memory; choose a shorter --window"
             );
         }
         Ok(())

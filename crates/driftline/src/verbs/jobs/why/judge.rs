@@ -24,12 +24,12 @@ pub fn because(looked: &LookedUp) -> Because {
     let url = match &looked.url {
         Ok(url) => url,
         Err(refused) => {
-            return Because::new(Cause::NotWeb, format!("It is not a web address: {refused}."))
-                .next("Give a whole URL, such as https://example.com/page.");
+            return Because::new(Cause::NotWeb, format!("It is not a valid URL: {refused}."))
+                .next("Give a complete URL, such as https://example.com/page.");
         }
     };
     let Some(job) = &looked.job else {
-        return Because::new(Cause::NoJobs, "There is no job yet that could know it.")
+        return Because::new(Cause::NoJobs, "There is no job yet.")
             .run("Crawl it", format!("driftline crawl {}", quoted(url)));
     };
     let Some(row) = &looked.row else { return unknown(looked, job, url) };
@@ -52,12 +52,12 @@ fn stopped(looked: &LookedUp) -> Option<Because> {
     let (connection, expression) = looked.stopped.as_ref()?;
     let host = looked.bin.as_ref().map_or("", |bin| bin.name.as_str());
     let sentence = format!(
-        "Its host {host} is stopped: throttle {expression:?} of connection {connection} allows \
-         it no documents."
+        "Its host {host} is blocked: throttle {expression:?} of connection {connection} allows no \
+         documents."
     );
     let lift = quoted(&format!("{expression}="));
     let command = format!("driftline connection edit {} --throttle {lift}", quoted(connection));
-    Some(Because::new(Cause::Throttled, sentence).run("Take the throttle back", command))
+    Some(Because::new(Cause::Throttled, sentence).run("Remove the throttle", command))
 }
 
 /// A run asks again for what older ones gave up, so there is nothing to do but wait.
@@ -66,7 +66,7 @@ fn looked_at_again(job: &JobLook, row: &ListedDocument, because: Because) -> Bec
     if job.standing != RunState::Running || !older {
         return because;
     }
-    because.next(format!("Run {} is under way and will look at it again.", job.run))
+    because.next(format!("Run {} is in progress and will check it again.", job.run))
 }
 
 /// The command that runs a job again, with further flags.
@@ -92,11 +92,11 @@ fn unknown(looked: &LookedUp, job: &JobLook, url: &str) -> Because {
             .run("Run it", crawl(job, ""));
     }
     let sentence = format!(
-        "It would belong to job {}, but no page, sitemap or seed has named it up to run {}.",
+        "It is in the scope of job {}, but no page, sitemap or seed has referred to it up to run \
+         {}.",
         job.name, job.run
     );
-    Because::new(Cause::Unseen, sentence)
-        .run("Name it as a seed too", crawl(job, &with_seed(job, url)))
+    Because::new(Cause::Unseen, sentence).run("Add it as a seed", crawl(job, &with_seed(job, url)))
 }
 
 /// The job's seeds and one more, as `crawl` takes them: it replaces what was there.
@@ -112,25 +112,24 @@ fn with_seed(job: &JobLook, url: &str) -> String {
 }
 
 fn out_of_scope(job: &JobLook, url: &str, cut: Cut, words: &str) -> Because {
-    let sentence = format!("It does not belong to job {}: {words}.", job.name);
+    let sentence = format!("It is not in the scope of job {}: {words}.", job.name);
     let (cause, flags) = match cut {
         Cut::Reach => {
             let because = Because::new(Cause::OutOfScope, sentence);
             return match wider_reach(job, url) {
-                Some(flags) => because.run("If it should, change the job", crawl(job, flags)),
+                Some(flags) => because.run("If it should be, change the job", crawl(job, flags)),
                 None => because
-                    .run("If it should, name it as a seed too", crawl(job, &with_seed(job, url))),
+                    .run("If it should be, add it as a seed", crawl(job, &with_seed(job, url))),
             };
         }
         Cut::NotIncluded => (Cause::NotIncluded, "--include EXPRESSION"),
         Cut::Excluded(_) => (Cause::Excluded, "--exclude ''"),
         Cut::Trap(_) => {
-            return Because::new(Cause::Trap, format!("It looks like a trap: {words}.")).next(
-                "If it is a real page, name it as a seed: seeds are not judged by their shape.",
-            );
+            return Because::new(Cause::Trap, format!("It looks like a crawler trap: {words}."))
+                .next("If it is a real page, add it as a seed: seeds are exempt from this rule.");
         }
     };
-    Because::new(cause, sentence).run("If it should, change the job", crawl(job, flags))
+    Because::new(cause, sentence).run("If it should be, change the job", crawl(job, flags))
 }
 
 /// The narrowest reach from the job's seeds that a URL lies within, short of everywhere.
@@ -154,9 +153,9 @@ fn cut(looked: &LookedUp, job: &JobLook, row: &ListedDocument, url: &str) -> Bec
     match row.reason_code() {
         Some(code @ ReasonCode::Hops) => match &looked.too_far {
             Some(words) => {
-                let sentence = format!("It does not belong to job {}: {words}.", job.name);
+                let sentence = format!("It is not in the scope of job {}: {words}.", job.name);
                 Because::new(Cause::Hops, sentence)
-                    .run("If it should, change the job", crawl(job, "--max-hops N"))
+                    .run("If it should be, change the job", crawl(job, "--max-hops N"))
             }
             None => lifted(job, code),
         },
@@ -167,7 +166,7 @@ fn cut(looked: &LookedUp, job: &JobLook, row: &ListedDocument, url: &str) -> Bec
         Some(code @ ReasonCode::Limit) => match job.spec.as_ref().and_then(|spec| spec.pages_max) {
             Some(most) if job.taken >= most => {
                 let sentence = format!(
-                    "Job {} takes in at most {} (--max-pages), and has {}.",
+                    "Job {} is limited to {} (--max-pages), and has {}.",
                     job.name,
                     count(most, "document"),
                     job.taken
@@ -182,36 +181,37 @@ fn cut(looked: &LookedUp, job: &JobLook, row: &ListedDocument, url: &str) -> Bec
         Some(ReasonCode::Robots | ReasonCode::RobotsUnreachable) => robots(looked, job, url),
         Some(ReasonCode::Redirects) => Because::new(
             Cause::Redirects,
-            "Too many redirects in a row led to it, so it was not asked for.",
+            "It was not fetched, because too many redirects in a row led to it.",
         )
-        .next("Look where they begin; a chain this long is mostly an error of the site."),
+        .next("Check where the chain begins; a chain this long is usually an error of the site."),
         Some(ReasonCode::Noindex) => noindex(job),
         Some(ReasonCode::Nofollow) => Because::new(
             Cause::Nofollow,
             "Every page that links to it asks crawlers not to follow (nofollow).",
         )
         .run("Follow such links", crawl(job, "--ignore-robots")),
-        _ => Because::new(Cause::Cut, format!("It is left out: {}.", words_of(row))),
+        _ => Because::new(Cause::Cut, format!("It is excluded: {}.", words_of(row))),
     }
 }
 
 fn lifted(job: &JobLook, code: ReasonCode) -> Because {
     let code = code.name();
     let sentence = format!(
-        "It was left out ({code}) by settings that have changed since; today's settings let it in."
+        "It was excluded ({code}) by settings that have changed since; the current settings allow \
+         it."
     );
     Because::new(Cause::Lifted, sentence)
-        .run("The next run takes it in, if a page still names it", crawl(job, ""))
+        .run("The next run adds it, if a page still links to it", crawl(job, ""))
 }
 
 fn trap(row: &ListedDocument, shape: Option<(Cut, String)>) -> Because {
     let words = match (&row.detail, shape) {
         (Some(detail), _) => detail.clone(),
         (None, Some((_, words))) => words,
-        (None, None) => "too many pages of its pattern said nothing new".to_owned(),
+        (None, None) => "too many pages of its pattern had nothing new".to_owned(),
     };
-    Because::new(Cause::Trap, format!("It looks like a trap: {words}."))
-        .next("If it is a real page, name it as a seed: seeds are not judged by their shape.")
+    Because::new(Cause::Trap, format!("It looks like a crawler trap: {words}."))
+        .next("If it is a real page, add it as a seed: seeds are exempt from this rule.")
 }
 
 /// Cut for what came of pages like it.
@@ -229,34 +229,34 @@ fn budget(looked: &LookedUp, job: &JobLook, row: &ListedDocument, url: &str) -> 
                 .run("If these are real pages, raise the limit", crawl(job, &more))
         }
         (Some(closed), _) if closed.rule == BudgetRule::ListDepth => because(closed.explain())
-            .run("If it is a real sitemap, name it as a seed", crawl(job, &with_seed(job, url))),
+            .run("If it is a real sitemap, add it as a seed", crawl(job, &with_seed(job, url))),
         (closed, detail) => {
             let words = detail.clone().or_else(|| closed.as_ref().map(ClosedPattern::explain));
-            let unknown = "it looks endless: too many pages like it said nothing new";
+            let unknown = "it looks like a crawler trap: too many pages like it had nothing new";
             because(words.unwrap_or_else(|| unknown.to_owned()))
-                .run("If these are real pages, count anew", crawl(job, "--reopen"))
+                .run("If these are real pages, restart the count", crawl(job, "--reopen"))
         }
     }
 }
 
 pub fn noindex(job: &JobLook) -> Because {
-    Because::new(Cause::Noindex, "The page itself asks not to be kept (noindex).")
-        .run("Keep it nevertheless", crawl(job, "--ignore-robots"))
+    Because::new(Cause::Noindex, "The page itself forbids indexing (noindex).")
+        .run("To keep it anyway", crawl(job, "--ignore-robots"))
 }
 
 /// The very line, from the copy that is stored.
 pub fn robots(looked: &LookedUp, job: &JobLook, url: &str) -> Because {
     let ignore = |because: Because| {
-        because.run("Disregard robots.txt, if you may", crawl(job, "--ignore-robots"))
+        because.run("To ignore robots.txt, if you are allowed to", crawl(job, "--ignore-robots"))
     };
     let Some(stored) = &looked.robots else {
         return ignore(Because::new(Cause::Robots, "The robots.txt of its host forbids it."));
     };
     let Some(body) = &stored.body else {
         if !stored.closed {
-            let sentence = "A robots.txt forbade it; by now its host has none.";
+            let sentence = "robots.txt forbade it, but its host has none now.";
             return Because::new(Cause::Robots, sentence)
-                .run("The next run looks again", crawl(job, ""));
+                .run("The next run checks again", crawl(job, ""));
         }
         return robots_unreachable(looked, job);
     };
@@ -273,11 +273,8 @@ pub fn robots(looked: &LookedUp, job: &JobLook, url: &str) -> Because {
             );
             ignore(Because::new(Cause::Robots, sentence))
         }
-        _ => Because::new(
-            Cause::Robots,
-            "A robots.txt forbade it; the copy that is stored now allows it.",
-        )
-        .run("The next run looks again", crawl(job, "")),
+        _ => Because::new(Cause::Robots, "robots.txt forbade it, but the current copy allows it.")
+            .run("The next run checks again", crawl(job, "")),
     }
 }
 
@@ -292,11 +289,14 @@ pub fn robots_unreachable(looked: &LookedUp, job: &JobLook) -> Because {
         (None, None) => "there was no answer".to_owned(),
     };
     let sentence = format!(
-        "The robots.txt of its host could not be had ({answer}), so nothing of the host is allowed."
+        "The robots.txt of its host could not be fetched ({answer}), so nothing on the host is \
+         allowed."
     );
     let next = match stored.filter(|stored| stored.status.is_some()) {
-        Some(stored) => format!("It is asked for again {}", when(stored.expires_ms, looked.now_ms)),
-        None => "It is asked for again by the next run".to_owned(),
+        Some(stored) => {
+            format!("robots.txt is fetched again {}", when(stored.expires_ms, looked.now_ms))
+        }
+        None => "The next run fetches robots.txt again".to_owned(),
     };
     Because::new(Cause::RobotsUnreachable, sentence).run(&next, crawl(job, ""))
 }
@@ -310,7 +310,7 @@ fn ready(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because {
             format!(" ({})", sentences::of(code).unwrap_or_else(|| code.to_owned()))
         });
         let sentence = format!(
-            "Its host {} was in trouble {} in a row{why} and is left alone; it is asked again {}.",
+            "Its host {} failed {} in a row{why} and is blocked; the next request is {}.",
             bin.name,
             count(bin.failures, "time"),
             when(until_ms, now_ms)
@@ -323,23 +323,24 @@ fn ready(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because {
         return Because::new(Cause::Event, sentence);
     }
     if job.standing != RunState::Running {
-        let sentence = "It is ready to be fetched, but nobody crawls the job now.";
-        return Because::new(Cause::NoCrawl, sentence).run("Go on", crawl(job, ""));
+        let sentence = "It is ready to be fetched, but no process is crawling the job.";
+        return Because::new(Cause::NoCrawl, sentence).run("Continue", crawl(job, ""));
     }
     match looked.bin.as_ref().map(|bin| (bin, bin.next_ms - now_ms)) {
         Some((bin, wait_ms)) if wait_ms > 0 => Because::new(
             Cause::HostDelay,
             format!(
-                "It is ready; its host {} may be asked again in {}, and has {} of all jobs.",
+                "It is ready; the next request to its host {} is in {}, and the host has {} of \
+                 all jobs.",
                 bin.name,
                 span(wait_ms),
                 count(bin.documents, "document")
             ),
         ),
         _ if row.done_run.is_some() => {
-            Because::new(Cause::Ready, "It is ready to be looked at again, and comes in its turn.")
+            Because::new(Cause::Ready, "It is queued to be checked again.")
         }
-        _ => Because::new(Cause::Ready, "It is ready to be fetched, and comes in its turn."),
+        _ => Because::new(Cause::Ready, "It is queued to be fetched."),
     }
 }
 
@@ -350,14 +351,14 @@ fn waiting(looked: &LookedUp, row: &ListedDocument) -> Because {
     };
     match (row.reason.as_deref(), &looked.job) {
         (None, _) => {
-            let what = if row.action == Action::Expire { "expires" } else { "is looked at again" };
+            let what = if row.action == Action::Expire { "expires" } else { "is checked again" };
             Because::new(Cause::Scheduled, format!("It was processed, and {what} {due}."))
         }
         (Some("gone"), _) => Because::new(
             Cause::Confirming,
             format!(
-                "The server said that it is gone; a second look {due} tells whether that is so. \
-                 Until then it is kept."
+                "The server said that it is gone; a second request {due} confirms that. Until \
+                 then it is kept."
             ),
         ),
         (Some("robots-unreachable"), Some(job)) => robots_unreachable(looked, job),
@@ -366,7 +367,7 @@ fn waiting(looked: &LookedUp, row: &ListedDocument) -> Because {
                 Some(left) => format!(" ({} left)", counted(left, "try", "tries")),
                 None => String::new(),
             };
-            let sentence = format!("It failed: {}. It is tried again {due}{left}.", words_of(row));
+            let sentence = format!("It failed: {}. It is retried {due}{left}.", words_of(row));
             Because::new(Cause::Retry, sentence)
         }
     }
@@ -382,7 +383,8 @@ fn active(looked: &LookedUp) -> Because {
         _ => {
             Because::new(Cause::Stale, "A process was fetching it and has ended or lost its lease.")
                 .next(
-                    "Whoever works on its part next makes it ready again; no need to do anything.",
+                    "The next process that works on its part queues it again; nothing needs to be \
+                     done.",
                 )
         }
     }

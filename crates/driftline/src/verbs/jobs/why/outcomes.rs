@@ -15,7 +15,7 @@ use store::tables::queue::ReasonCode;
 use store::tables::queue::list::ListedDocument;
 
 /// What to do about trouble on the other side.
-const MENDED: &str = "When that is mended, the next run asks again";
+const MENDED: &str = "When that is fixed, the next run tries again";
 
 pub fn failed(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because {
     let code = row.reason.as_deref().unwrap_or_default();
@@ -24,18 +24,17 @@ pub fn failed(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because
         Some(ReasonCode::RobotsUnreachable) => return robots_unreachable(looked, job),
         _ => {}
     }
-    let sentence = format!("It was given up: {}.", words_of(row));
+    let sentence = format!("It failed: {}.", words_of(row));
     let because = |cause| Because::new(cause, sentence);
     match sentences::trouble(code) {
-        Trouble::Private => {
-            because(Cause::Refused).run("If it is your own network", crawl(job, "--allow-private"))
-        }
+        Trouble::Private => because(Cause::Refused)
+            .run("If this is your own network, allow it", crawl(job, "--allow-private")),
         Trouble::Refused => because(Cause::Refused),
         Trouble::Insecure => because(Cause::Insecure).run(MENDED, crawl(job, "")),
         Trouble::Unresolved => because(Cause::Failed)
-            .run("Check the host's name, and the resolver of this machine; then", crawl(job, "")),
+            .run("Check the host name and the DNS resolver of this machine, then", crawl(job, "")),
         Trouble::Denied => because(Cause::Failed)
-            .next("The server wants to know who asks, or does not want crawlers; ask its owner."),
+            .next("The server requires a login or rejects crawlers; ask its owner."),
         Trouble::Other => because(Cause::Failed).run(MENDED, crawl(job, "")),
     }
 }
@@ -43,7 +42,7 @@ pub fn failed(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because
 fn gone(looked: &LookedUp) -> Because {
     let status = looked.document.as_ref().and_then(|document| document.http_status);
     let status = status.map_or(String::new(), |status| format!(" (status {status})"));
-    Because::new(Cause::Gone, format!("The server says that there is no such page{status}."))
+    Because::new(Cause::Gone, format!("The server says that the page does not exist{status}."))
 }
 
 pub fn done(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because {
@@ -53,18 +52,18 @@ pub fn done(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because {
     let run = row.done_run.map_or(0, |run| run.0);
     if job.standing == RunState::Running && run < job.run.0 {
         let sentence = format!(
-            "It was processed in run {run}; run {} is under way and will look at it again.",
+            "It was processed in run {run}; run {} is in progress and will check it again.",
             job.run
         );
         return Because::new(Cause::Recheck, sentence);
     }
     let Some(document) = &looked.document else {
-        let sentence = format!("It was processed in run {run}, and nothing of it is stored.");
+        let sentence = format!("It was processed in run {run}, but nothing is stored for it.");
         return Because::new(Cause::Done, sentence);
     };
     if let Some(original) = &looked.original {
         return Because::new(Cause::Duplicate, format!("It is a copy of {original}."))
-            .run("Ask about that one", format!("driftline why {}", quoted(original)));
+            .run("See that page", format!("driftline why {}", quoted(original)));
     }
     let live = document.chunk.is_some();
     let seen = when(document.checked_ms, looked.now_ms);
@@ -79,23 +78,23 @@ pub fn done(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because {
         Some(LookOutcome::Gone) if !live => gone(looked),
         Some(LookOutcome::NotModified) if live => Because::new(
             Cause::Unchanged,
-            format!("It is stored; the last look {seen} found it unchanged."),
+            format!("It is stored; the last check, {seen}, found it unchanged."),
         ),
         Some(LookOutcome::Ok | LookOutcome::NotModified) => {
             let sentence = format!("It is stored; it was last fetched {seen}, in run {run}.");
             Because::new(Cause::Stored, sentence)
-                .run("The next run looks at it again", crawl(job, ""))
+                .run("The next run checks it again", crawl(job, ""))
         }
         _ if live && extract::words_of(code).is_some() => unread(code, job),
         _ if live => {
             let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
-            let sentence = format!("It is stored; the last look {seen} failed: {words}.");
+            let sentence = format!("It is stored; the last check, {seen}, failed: {words}.");
             Because::new(Cause::Stored, sentence)
         }
         _ => {
             let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
-            Because::new(Cause::Failed, format!("It could not be had: {words}."))
-                .run("The next run asks again", crawl(job, ""))
+            Because::new(Cause::Failed, format!("It could not be fetched: {words}."))
+                .run("The next run tries again", crawl(job, ""))
         }
     }
 }
@@ -103,7 +102,7 @@ pub fn done(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because {
 /// It is there, but nobody knows what it says.
 fn unread(code: &str, job: &JobLook) -> Because {
     let words = extract::words_of(code).unwrap_or_default();
-    let sentence = format!("It is stored, but its text is not known: {words}.");
+    let sentence = format!("It is stored, but its text could not be extracted: {words}.");
     let because = Because::new(Cause::Unread, sentence);
     match code {
         "unread-program" => because.run("The next run reads it again", crawl(job, "")),
@@ -113,19 +112,19 @@ fn unread(code: &str, job: &JobLook) -> Because {
 
 fn redirect(looked: &LookedUp) -> Because {
     let Some(last) = looked.redirects.last() else {
-        let sentence = "It leads to a page that the job does not know: one outside its scope.";
+        let sentence = "It redirects to a page outside the job's scope.";
         return Because::new(Cause::Redirect, sentence);
     };
     if let Some(sentence) = circle(looked) {
         return Because::new(Cause::RedirectLoop, sentence)
-            .next("There is no page behind it until the site mends its redirects.");
+            .next("It has no content until the site fixes its redirects.");
     }
     let way = match looked.redirects.len() {
         1 => String::new(),
-        hops => format!(" over {hops} redirects"),
+        hops => format!(" through {hops} redirects"),
     };
-    Because::new(Cause::Redirect, format!("It leads{way} to {last}."))
-        .run("Ask about that one", format!("driftline why {}", quoted(last)))
+    Because::new(Cause::Redirect, format!("It redirects{way} to {last}."))
+        .run("See that page", format!("driftline why {}", quoted(last)))
 }
 
 /// The redirects that lead back to where they have been, if they do.
@@ -134,7 +133,7 @@ fn circle(looked: &LookedUp) -> Option<String> {
     let way: Vec<&str> =
         std::iter::once(url).chain(&looked.redirects).map(String::as_str).collect();
     let (last, before) = way.split_last()?;
-    before.contains(last).then(|| format!("Its redirects go in a circle: {}.", way.join(" -> ")))
+    before.contains(last).then(|| format!("Its redirects form a loop: {}.", way.join(" -> ")))
 }
 
 /// It was stored once. What took it away is told by its own cause where there is one.
@@ -144,19 +143,19 @@ pub fn removed(looked: &LookedUp, job: &JobLook) -> Option<Because> {
     let reason = document.reason.as_deref().unwrap_or("an unknown reason");
     let words = match RemoveReason::named(reason) {
         Some(RemoveReason::Redirected) => return Some(redirect(looked)),
-        Some(RemoveReason::Gone) => "the server says that there is no such page any more",
-        Some(RemoveReason::OutOfScope) => "the job's rules no longer take it in",
-        Some(RemoveReason::Robots) => "robots.txt or the page itself asks not to keep it",
-        Some(RemoveReason::Expired) => "its time to live was over",
-        Some(RemoveReason::HopLimit) => "it is now more links from the seeds than allowed",
-        Some(RemoveReason::Unreachable) => "no page leads to it any more",
+        Some(RemoveReason::Gone) => "the server says that the page no longer exists",
+        Some(RemoveReason::OutOfScope) => "the job's rules exclude it now",
+        Some(RemoveReason::Robots) => "robots.txt or the page itself (noindex) forbids keeping it",
+        Some(RemoveReason::Expired) => "it expired",
+        Some(RemoveReason::HopLimit) => "it is now farther from the seeds than allowed",
+        Some(RemoveReason::Unreachable) => "no page links to it any more",
         Some(RemoveReason::JobDeleted) => "its job was deleted",
         Some(RemoveReason::Operator) => "an operator removed it",
         None => reason,
     };
     let sentence = format!("It was removed {}: {words}.", when(removed_ms, looked.now_ms));
     let because = Because::new(Cause::Removed, sentence);
-    Some(because.run("If it comes back, the next run takes it in again", crawl(job, "")))
+    Some(because.run("If it comes back, the next run adds it again", crawl(job, "")))
 }
 
 /// The reason in words: those it was stored with, or those of its code.

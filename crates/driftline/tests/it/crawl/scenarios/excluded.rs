@@ -51,7 +51,7 @@ fn a_page_that_says_what_is_not_wanted_is_not_kept_but_leads_on(home: Home) {
     assert!(kept(&home).contains("/n/7"), "{}", kept(&home));
     assert_eq!((home.number(EXCLUDED), home.number(FINE)), (0, 11));
     let why = told(&home, &["why", &format!("{}/n/20", origin(&site))]);
-    assert!(why.contains("type that the job does not take"), "{why}");
+    assert!(why.contains("the job does not keep documents of its type"), "{why}");
 
     // The rule comes: what it excludes leaves, though no page has changed.
     told(&home, &["job", "edit", "site", "scope.exclude_content=(?i)page not found"]);

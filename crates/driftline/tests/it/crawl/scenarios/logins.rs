@@ -180,7 +180,7 @@ fn a_wrong_password_is_tried_a_few_times_and_then_said(home: Home) {
     let forms = door.forms.lock().unwrap().len();
     assert!((1..=3).contains(&forms), "{forms} attempts");
     let why = told(&home, &["why", &format!("{}/docs/index", origin(&site))]);
-    assert!(why.contains("logging in has failed"), "{why}");
+    assert!(why.contains("the login failed"), "{why}");
     assert!(why.contains("password may be wrong"), "{why}");
     let history = told(&home, &["report", "history", "--activity", "login"]);
     assert!(history.contains("password may be wrong") && !history.contains("user="), "{history}");

@@ -87,7 +87,7 @@ fn feeds_are_whole_although_somebody_locks_the_sqlite_file() {
     told(&home, &["job", "start", "news"]);
     let work = work(&home, &["--node", "a"]);
     is_held.recv().unwrap();
-    work.prints("trying again until it works");
+    work.prints("retrying until it succeeds");
     release.send(()).unwrap();
     ends_well(work);
     all_is_there(&home);

@@ -20,7 +20,7 @@ pub(super) fn seed_cut(world: &World<'_>) -> Result<()> {
     world.settle(
         &url("cal/2031"),
         RUN,
-        cut("budget", Some("it looks endless: 500 pages like it")),
+        cut("budget", Some("it looks like a crawler trap: 500 pages like it")),
     )?;
     world.add(SITE, &url("cal/2032"), Some(ReasonCode::Budget), 1)?;
     world.add(SITE, &url("maze/x1"), Some(ReasonCode::Budget), 1)?;
