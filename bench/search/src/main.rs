@@ -102,11 +102,11 @@ fn our_index(
     let mut writer = Writer::open(home)?;
     for texts in corpus.texts.chunks(COMMIT_EVERY) {
         let target = |text: &Text| anchor_text::target(links, list, &text.record.docid);
-        let said = anchor_text::of(links, &texts.iter().map(target).collect::<Vec<_>>())?;
-        for (text, said) in texts.iter().zip(&said) {
+        let anchor_text = anchor_text::of(links, &texts.iter().map(target).collect::<Vec<_>>())?;
+        for (text, anchor_text) in texts.iter().zip(&anchor_text) {
             let key = DocumentKey { connection: text.connection, hash: text.record.dochash };
             let (record, facts) = (&text.record, text.facts());
-            let entry = IndexedDocument { key, place: text.place, record, facts, said };
+            let entry = IndexedDocument { key, place: text.place, record, facts, anchor_text };
             let document = writer.fields.document(&entry, list);
             writer.put(key, document)?;
         }
