@@ -29,7 +29,7 @@ fn a_private_address_is_named_with_its_flag_and_crawled_at_once_with_it(home: &H
     let (_, why) = screen(home, &["why", &seed]);
     says(&why, &["127.0.0.1 is a private address", "--allow-private"]);
     let (_, hosts) = screen(home, &["hosts", "127.0.0.1"]);
-    says(&hosts, &["1 error", "not asked", "--allow-private"]);
+    says(&hosts, &["1 error", "not requested", "--allow-private"]);
     let (_, status) = screen(home, &["status"]);
     says(&status, &["1 failed", "1 error,"]);
     let history = home.texts("SELECT resultcode FROM history WHERE activitytype = 'fetch'");
@@ -40,7 +40,7 @@ fn a_private_address_is_named_with_its_flag_and_crawled_at_once_with_it(home: &H
     assert_eq!(code, Some(0), "{second}");
     says(&second, &["4 added"]);
     let (_, hosts) = screen(home, &["hosts", "127.0.0.1"]);
-    assert!(!hosts.contains("not asked"), "{hosts}");
+    assert!(!hosts.contains("not requested"), "{hosts}");
 }
 
 #[test]
