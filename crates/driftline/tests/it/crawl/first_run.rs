@@ -127,11 +127,11 @@ fn a_seed_that_is_not_there_is_named_and_is_no_success() {
     let flags = ["--allow-private", "--delay", "0"];
     let (code, first) = screen(&home, &[&["crawl", &seed], &flags[..]].concat());
     assert_eq!(code, Some(1), "{first}");
-    says(&first, &[&format!("there is no page at {seed}, a seed")]);
+    says(&first, &[&format!("the server has no page at the seed {seed}")]);
     // One that is there makes up for it.
     let (code, both) = screen(&home, &[&["crawl", &site.seed(), &seed], &flags[..]].concat());
     assert_eq!(code, Some(0), "{both}");
-    says(&both, &["4 added", &format!("there is no page at {seed}, a seed")]);
+    says(&both, &["4 added", &format!("the server has no page at the seed {seed}")]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_run_that_stopped_at_its_limit_says_how_many_urls_it_left_out() {
     assert!(left > 0, "{said}");
     says(
         &said,
-        &[&format!("stopped at 5 pages; {left} known URLs left out"), "the job has 5 done"],
+        &[&format!("stopped at 5 pages; {left} known URLs skipped"), "the job has 5 done"],
     );
     assert!(!said.contains(" cut"), "{said}");
 }
