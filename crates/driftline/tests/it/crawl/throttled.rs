@@ -99,7 +99,7 @@ fn a_host_that_is_stopped_is_left_out_until_the_throttle_is_taken_back() {
         assert!(said.contains(word), "{word} is not in {said}");
     }
     let host = told(&home, &["hosts", "127.0.0.2"]);
-    assert!(host.contains("connection web: stopped by throttle"), "{host}");
+    assert!(host.contains("connection web: blocked by throttle"), "{host}");
 
     told(&home, &["connection", "edit", "web", "--throttle", r"^127\.0\.0\.2$="]);
     home.crawled(&args);
