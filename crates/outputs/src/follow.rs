@@ -59,6 +59,11 @@ pub trait Consumer: Send + 'static {
     /// how far each part is then.
     fn apply(&mut self, work: &[PartWork]) -> Result<AppliedBatch>;
 
+    /// Whether a part that it has taken up has something to be tended, which needs its lease.
+    fn is_to_be_tended(&self, _part: Part) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Does what can be done when no chunk is left, a step of it, under the leases that are
     /// held; whether there is more. The last time is before the follower ends.
     fn tend(&mut self, _leases: &[Lease], _is_last: bool) -> Result<bool> {
@@ -260,6 +265,9 @@ impl FollowerLoop {
             let work = self.work(&done)?;
             if work.is_empty() {
                 self.report(true)?;
+                if is_last {
+                    self.claim_untended()?;
+                }
                 let leases = self.rights.leases();
                 let tended = caught(|| self.consumer.tend(&leases, is_last)).flatten()?;
                 if tended && (!is_last || clock::now_ms() < until_ms) {
@@ -355,6 +363,25 @@ impl FollowerLoop {
             }
         }
         Ok(work)
+    }
+
+    /// Takes the leases of parts that were given back, because no chunk came, and that have
+    /// something to be tended since.
+    fn claim_untended(&mut self) -> Result<()> {
+        for part in self.at.keys().copied().collect::<Vec<Part>>() {
+            if self.rights.holds(part) || !self.consumer.is_to_be_tended(part)? {
+                continue;
+            }
+            let Some(lease) = self.rights.claim(part)? else {
+                self.at.remove(&part);
+                continue;
+            };
+            self.rights.is_new(part);
+            let at = caught(|| self.consumer.take_up(&lease)).flatten();
+            self.rights.done(&lease, false);
+            self.at.insert(part, at?);
+        }
+        Ok(())
     }
 
     /// Whether the leases of all parts with commits are held: what spans parts is shown for all

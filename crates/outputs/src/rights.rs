@@ -85,6 +85,11 @@ impl Rights {
         }
     }
 
+    /// Whether the lease of a part is held.
+    pub fn holds(&self, part: Part) -> bool {
+        self.held.contains_key(&part)
+    }
+
     /// The leases that are held now.
     pub fn leases(&self) -> Vec<Lease> {
         self.held.values().map(|right| right.lease.clone()).collect()

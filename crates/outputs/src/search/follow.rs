@@ -343,10 +343,15 @@ impl Consumer for SearchIndexConsumer {
     fn take_up(&mut self, lease: &Lease) -> Result<CommitNumber> {
         let part = self.context.shard_of(lease.part);
         // A shard that covers all parts is this process's as long as it has the directory.
-        if !self.context.spans_parts {
-            self.shards.remove(&part);
+        let before = match self.context.spans_parts {
+            true => None,
+            false => self.shards.remove(&part),
+        };
+        let at = self.open(part)?.writer.cursors.of(lease.part);
+        if let (Some((_, before)), Some((_, refresh))) = (before, self.shards.get_mut(&part)) {
+            *refresh = before.taken_up();
         }
-        Ok(self.open(part)?.writer.cursors.of(lease.part))
+        Ok(at)
     }
 
     fn apply(&mut self, work: &[PartWork]) -> Result<AppliedBatch> {
@@ -378,6 +383,16 @@ impl Consumer for SearchIndexConsumer {
             }
         }
         outcome
+    }
+
+    fn is_to_be_tended(&self, part: Part) -> Result<bool> {
+        let Some((_, refresh)) = self.shards.get(&self.context.shard_of(part)) else {
+            return Ok(false);
+        };
+        match &self.context.links {
+            Some(links) => refresh.is_due(links),
+            None => Ok(false),
+        }
     }
 
     fn tend(&mut self, leases: &[Lease], is_last: bool) -> Result<bool> {

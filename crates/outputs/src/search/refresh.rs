@@ -78,6 +78,17 @@ impl Refresh {
         Ok(Some(written))
     }
 
+    /// Whether there is a step to take, once it has rested.
+    pub fn is_due(&self, links: &LinkIndex) -> Result<bool> {
+        Ok(self.sweep.is_some() || self.changes != Some(links.changes()?))
+    }
+
+    /// The same for a shard that was opened again: a sweep that was under way begins anew.
+    pub fn taken_up(self) -> Refresh {
+        let changes = self.changes.filter(|_| self.sweep.is_none());
+        Refresh { changes, sweep: None, ..self }
+    }
+
     /// After a step beside a crawl, and after a sweep, it rests.
     fn rest(&mut self, began: Instant, is_done: bool) {
         self.spent += began.elapsed();

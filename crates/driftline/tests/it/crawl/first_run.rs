@@ -161,10 +161,7 @@ fn a_run_that_stopped_at_its_limit_says_how_many_urls_it_left_out() {
     assert_eq!(code, Some(0), "{said}");
     let left = home.number("SELECT COUNT(*) FROM queue WHERE reason = 'limit'");
     assert!(left > 0, "{said}");
-    says(
-        &said,
-        &[&format!("stopped at 5 pages; {left} known URLs skipped"), "the job has 5 done"],
-    );
+    says(&said, &[&format!("stopped at 5 pages; {left} known URLs skipped"), "the job has 5 done"]);
     assert!(!said.contains(" cut"), "{said}");
 }
 

@@ -134,7 +134,10 @@ fn a_crawl_that_can_fetch_nothing_says_why_and_is_no_success() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
-    assert!(said.contains("temporary errors: 1, such as https://nobody.invalid/robots.txt"), "{said}");
+    assert!(
+        said.contains("temporary errors: 1, such as https://nobody.invalid/robots.txt"),
+        "{said}"
+    );
     assert!(said.contains("could not be resolved"), "{said}");
     assert!(said.contains("1 document waits for the next run"), "{said}");
 }

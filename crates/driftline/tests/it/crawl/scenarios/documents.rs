@@ -76,7 +76,9 @@ fn documents_of_a_site_say_what_is_in_them(home: &Home) {
         assert!(document["unread"].as_str().unwrap().contains(words), "{document}");
     }
     let why = |name: &str| told(home, &["why", &web.url("127.0.0.1", name)]);
-    assert!(why("/bomb.pdf").contains("text could not be extracted: reading it takes too much memory"));
+    assert!(
+        why("/bomb.pdf").contains("text could not be extracted: reading it takes too much memory")
+    );
     assert!(why("/tides.pdf").contains("Tides"));
     let history =
         home.texts("SELECT resultdesc FROM repohistory WHERE resultdesc LIKE 'its text%'");
