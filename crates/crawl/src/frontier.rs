@@ -9,7 +9,9 @@
 //! business. Jobs that visit the same host share its clock. `shares` says whose turn it
 //! is among jobs, `slots` how many requests may be under way, `gates` how fast and how wide
 //! a bin may be asked, `claims` what is claimed for whom, `request_end` what follows a request,
-//! `host` keeps the lines of jobs at a host.
+//! `host` keeps the lines of jobs at a host (a line is what one job has there), `lines` where
+//! each line stands. Whatever the reason for a wait is, it ends in `Frontier::due_ms`: when a
+//! line may start its next document.
 //!
 //! Invariants: requests to a host never start closer than its delay, counted from the
 //! end of the one before; a host with a delay has one request at a time; hosts take
@@ -36,7 +38,8 @@ use slots::{OpenRequest, SLOW_MS, Slots};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::ids::{BinId, ConnectionId, JobId, Part};
 
-/// A bin in its part: what politeness counts by.
+/// A bin in its part: what politeness counts by. Called a host here, although the bins of
+/// other connectors than the web come this way, too, with a delay of 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub struct HostKey {

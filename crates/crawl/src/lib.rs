@@ -8,10 +8,12 @@
 //! [`throttle`] and [`frontier`] when its turn comes, [`robots`] whether it may be asked for,
 //! [`fetch`] asks, as whoever [`login`] has made of us, [`extract`] has read what is neither
 //! HTML nor text, [`compare`] says what has changed, [`refetch`] when it is looked at again.
-//! `stored_times` judges times that come from the tables. [`connectors`] are the other
-//! repositories there are, [`job`] is a job while it runs, `batch` what its commit will write,
-//! `targets` the links of a page that it follows, `outbox` what documents send to other parts,
-//! and [`worker`] joins them all.
+//! `stored_times` judges times that come from the tables. [`connectors`] are the repositories
+//! there are, [`repository`] what those have in common that are not the web. [`job`] is a job
+//! while it runs, `targets` the links of a page that it follows, `batch` what its commit will
+//! write, [`ingest`] what outputs must hear of that, [`carrydown`] what documents hand to those
+//! they lead to, `outbox` how it gets to other parts, and [`worker`] joins them all.
+//! [`ask_again`] is what is asked for at once when a person starts a job.
 
 pub mod ask_again;
 mod batch;

@@ -4,8 +4,9 @@
 //! The crate meets `crawl` only in the committed chunk and in what its commit has decided
 //! for each output; neither may depend on the other. [`delivery`] takes decisions through
 //! [`transformations`] to [`output`]s, of which [`connectors`] has one file each;
-//! [`notifications`] tell people what became of jobs. The link index and the text index
-//! move in with their own first queries, and nothing of them lives elsewhere until then.
+//! [`notifications`] tell people what became of jobs. The two indexes, [`links`] and
+//! [`search`], are consumers that [`follow`] hands committed chunks to, in order. [`rights`]
+//! are the leases under which all of them work.
 
 pub mod connectors;
 pub mod delays;

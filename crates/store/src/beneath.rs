@@ -2,8 +2,8 @@
 //!
 //! Every step from the root to a file is taken by its own name, from a handle of the directory
 //! before it, and a symbolic link is never followed: not on the way, and not at the end. So
-//! nothing outside the root is read, written or removed, whatever is put there, and whenever
-//!. The root itself is where its administrator says, and may be a link.
+//! nothing outside the root is read, written or removed, whatever is put there, and whenever.
+//! The root itself is where its administrator says, and may be a link.
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;

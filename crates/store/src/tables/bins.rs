@@ -1,8 +1,8 @@
 //! Bins: what politeness counts by (for the web, a host), and which have work.
 //!
-//! Invariant (I3): the next allowed time of a bin is written with the commit that
-//! used it, and a new holder of the part waits a full delay on top; so the gap
-//! between requests to a bin never shrinks, across restarts too.
+//! Invariant: when a bin may be asked again is written with the commit that used it, or before
+//! its part is given back in good order; whoever takes a part that was not given back so waits
+//! a full delay on top. So the gap between requests to a bin never shrinks, across restarts too.
 
 use crate::dialect::ValueKind;
 use crate::ids::{BinId, JobId, Part};

@@ -1,7 +1,7 @@
 //! Numbers over many rows, kept so that nobody has to count: per part, per job.
 //!
-//! Invariant (I7): a counter is changed in the same transaction as the rows it
-//! counts, so at every commit it equals the count; `verify` compares them.
+//! Invariant (the fifth of ARCHITECTURE.md): a counter is changed in the same transaction as the
+//! rows it counts, so at every commit it equals the count; `verify` compares them.
 
 use crate::ids::{JobId, Part};
 use crate::{Result, Tx};

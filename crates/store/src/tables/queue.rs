@@ -11,7 +11,7 @@
 //!
 //! Invariants: a document is in at most one claim, and a claim has one open chunk; whoever queues something ready
 //! marks its bin in the same transaction; the counters `ready`, `waiting` … equal
-//! the rows of that state at every commit (I7), and so do `documents` (rows that have one) and
+//! the rows of that state at every commit, and so do `documents` (rows that have one) and
 //! `leaving …` (rows that are to lose it, by cause). Writes by the part's holder are
 //! fenced by the caller; [`add`] needs no lease, so that links can cross parts.
 //!

@@ -1,6 +1,11 @@
 //! Whether and when hosts may be asked: what is known of them, the throttles of connections,
 //! robots.txt and sessions.
 //!
+//! What is known of a host stands in `hosts`, which has the breaker and, of new hosts of one
+//! domain, `admissions`; `throttling` has the paces of connections. How much one IP address is
+//! asked for, whatever hosts lead there, is not counted here but by the threads that fetch
+//! (`fetch::addresses`); who comes too soon comes back as `FetchReport::NotYet`.
+//!
 //! Pure: rows are read and written by whoever calls. Invariant: a host is asked only when its
 //! delay and its breaker, the throttles of the connection, its robots.txt and its login allow it.
 
