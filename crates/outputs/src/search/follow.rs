@@ -345,10 +345,11 @@ impl Consumer for SearchIndexConsumer {
         // A shard that covers all parts is this process's as long as it has the directory.
         let before = match self.context.spans_parts {
             true => None,
-            false => self.shards.remove(&part),
+            // Its writer is closed before another one is opened.
+            false => self.shards.remove(&part).map(|(_, refresh)| refresh),
         };
         let at = self.open(part)?.writer.cursors.of(lease.part);
-        if let (Some((_, before)), Some((_, refresh))) = (before, self.shards.get_mut(&part)) {
+        if let (Some(before), Some((_, refresh))) = (before, self.shards.get_mut(&part)) {
             *refresh = before.taken_up();
         }
         Ok(at)
