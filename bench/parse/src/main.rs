@@ -3,7 +3,8 @@
 //! `parse-bench DIR [PAGES]` loads up to PAGES `.html` files of DIR (3,000, evenly
 //! spread) and measures, in alternating rounds and in CPU time,
 //! the floor (lol_html, five selectors, `Url::join`, each `href` once),
-//! `page::html::links_only`, and `page::html::extract`.
+//! `page::html::links_only`, `page::html::extract`, the same with the page's requisites,
+//! and `page::mirror::rewrite::page` with every reference leading to a member.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -13,10 +14,11 @@ use std::path::{Path, PathBuf};
 use cpu_time::ProcessTime;
 use lol_html::{HtmlRewriter, Settings, element};
 use page::html::{Input, extract, links_only};
+use page::mirror::rewrite::{self, Document, Target};
 use page::url::Policy;
 use url::Url;
 
-// The same allocator for all three, the one the program ships with.
+// The same allocator for all, the one the program ships with.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -36,13 +38,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bytes: usize = pages.iter().map(|page| page.body.len()).sum();
 
     let policy = Policy::default();
-    let measured: [(&str, &dyn Fn(&Page) -> usize); 3] = [
+    let measured: [(&str, &dyn Fn(&Page) -> usize); 5] = [
         ("floor", &|page| floor(&page.body, &page.url)),
         ("links_only", &|page| links_only(&Input::new(&page.body, &page.url, &policy)).len()),
         ("extract", &|page| extract(&Input::new(&page.body, &page.url, &policy)).links.len()),
+        ("requisites", &|page| {
+            let input = Input::new(&page.body, &page.url, &policy);
+            let facts = extract(&Input { requisites: true, ..input });
+            facts.links.len() + facts.requisites.len()
+        }),
+        ("rewrite", &|page| {
+            let document = Document { body: &page.body, url: &page.url, content_type: None };
+            let mut count = 0;
+            black_box(rewrite::page(&document, None, &mut |_, _| {
+                count += 1;
+                Target::Member("../00/d41d8cd98f00b204e9800998ecf8427e.html".to_owned())
+            }));
+            count
+        }),
     ];
-    let mut seconds = [const { Vec::new() }; 3];
-    let mut links = [0; 3];
+    let mut seconds = [const { Vec::new() }; 5];
+    let mut links = [0; 5];
     for _ in 0..ROUNDS {
         for (at, (_, run)) in measured.iter().enumerate() {
             let start = ProcessTime::now();
@@ -64,6 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("links_only / floor: {:.2}", medians[1] / medians[0]);
     println!("extract / floor: {:.2}", medians[2] / medians[0]);
+    println!("extract with requisites / extract: {:.3}", medians[3] / medians[2]);
     Ok(())
 }
 

@@ -14,17 +14,17 @@ pub use parts::{BatchLinks, Counts, Had, HostRows, JobChanges, KeptBody, LinkGra
 
 use crate::connectors::web::LINK;
 use crate::job::{JobWork, LinkOrigin};
-use known_links::KnownLinks;
+use known_links::{KnownLinks, as_requisite};
 use page::ids::DocHash;
 use std::collections::HashSet;
 use std::collections::hash_map::Entry;
-use store::chunkfile::document::{Change, DocumentRecord};
+use store::chunkfile::document::{Change, DocumentRecord, DocumentRole};
 use store::ids::{IdMaker, JobId, Part, QueueId};
 use store::tables::carrydown::{Data, limited};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::hops::Leads;
-use store::tables::queue::{self, ReasonCode, SettledDocument, Settlement};
+use store::tables::queue::{self, Candidate, ReasonCode, RoleChange, SettledDocument, Settlement};
 use store::tables::removals::Presence;
 
 /// Bytes that the facts and bodies of a batch may take before it is committed.
@@ -89,7 +89,17 @@ impl Batch {
             self.due_ms = Some(self.due_ms.map_or(*check_ms, |due_ms| due_ms.min(*check_ms)));
         }
         self.first_ms.get_or_insert(now_ms);
+        if entry.unlinked {
+            self.job.roles.insert(entry.id, RoleChange::Unlinked);
+        }
         self.settled.push(SettledDocument { id: entry.id, generation: entry.generation + 1, to });
+    }
+
+    /// Takes note of what a document is to the job.
+    pub fn note_role(&mut self, entry: &queue::Entry) {
+        if entry.role.is_requisite() {
+            self.job.requisites.insert(entry.dochash);
+        }
     }
 
     /// A document was not asked for after all: it is as it was.
@@ -102,18 +112,21 @@ impl Batch {
     /// Takes a link in, unless it is known to be queued, or named already.
     pub fn link(&mut self, at: LinkContext<'_>, url: String, dochash: DocHash, found: LinkOrigin) {
         let job = at.job;
-        if let (true, Some((_, parent))) = (job.hops.is_some(), found.parent) {
+        // What pages need is as far as they are, and counts for no distance.
+        let counts = job.hops.is_some() && found.role == DocumentRole::Page;
+        if let (true, Some((_, parent))) = (counts, found.parent) {
             let target = (dochash, job.address(&url).part);
             let leads = self.graph.leads.entry(parent).or_default();
             leads.entry(found.link.to_owned()).or_default().insert(target);
             self.bytes_held += LEAD_BYTES;
         }
-        if at.known.has(job.id, dochash, found.hops) {
+        let (key, nearness) = named_as(dochash, found.role, found.hops, found.levels);
+        if at.known.has(job.id, key, nearness) {
             return;
         }
         // What a budget cuts, a better page may name a moment later.
-        let nearness = if is_closed(found.cut) { i64::MAX } else { found.hops };
-        match self.links.named.entry(dochash) {
+        let nearness = if is_closed(found.cut) { i64::MAX } else { nearness };
+        match self.links.named.entry(key) {
             Entry::Occupied(named) if *named.get() <= nearness => return,
             Entry::Occupied(mut named) => *named.get_mut() = nearness,
             Entry::Vacant(named) => {
@@ -223,11 +236,23 @@ impl Batch {
     pub fn remember(&self, job: JobId, known: &KnownLinks) {
         let candidates = self.links.by_part.values().flatten();
         for candidate in candidates.filter(|it| !is_closed(it.cut)) {
-            known.remember(job, candidate.dochash, candidate.hops);
+            let Candidate { dochash, role, hops, levels, .. } = *candidate;
+            let (key, nearness) = named_as(dochash, role, hops, levels);
+            known.remember(job, key, nearness);
         }
         for dochash in &self.job.gone {
             known.forget(job, *dochash);
+            known.forget(job, as_requisite(*dochash));
         }
+    }
+}
+
+/// What a document that is named is remembered by, and how near: to a seed as a page, to a page as
+/// a requisite.
+fn named_as(dochash: DocHash, role: DocumentRole, hops: i64, levels: i64) -> (DocHash, i64) {
+    match role {
+        DocumentRole::Page => (dochash, hops),
+        DocumentRole::Requisite => (as_requisite(dochash), levels),
     }
 }
 

@@ -363,10 +363,10 @@ fn links_of(
     let keys: Vec<DocHash> =
         records.iter().filter(|it| it.facts.is_some()).map(|it| it.dochash).collect();
     let (connection, place) = (work.connection, work.place(part));
-    let (known, hops) = at.db.read(move |tx| {
+    let (known, standings) = at.db.read(move |tx| {
         Ok((
             documents::load(tx, part, connection, &keys)?,
-            queue::hops(tx, place, &keys)?.into_iter().collect::<HashMap<DocHash, i64>>(),
+            queue::standings(tx, place, &keys)?.into_iter().collect::<HashMap<_, _>>(),
         ))
     })?;
     let newest: HashMap<DocHash, Option<i64>> = known
@@ -376,18 +376,19 @@ fn links_of(
         .collect();
     let mut by_part: BTreeMap<Part, Vec<Candidate>> = BTreeMap::new();
     for (ordinal, record) in (0..).zip(records) {
-        let (Some(facts), Some(hops)) = (&record.facts, hops.get(&record.dochash)) else {
+        let standing = standings.get(&record.dochash);
+        let (Some(facts), Some(standing)) = (&record.facts, standing) else {
             continue;
         };
         if newest.get(&record.dochash) != Some(&Some(ordinal)) {
             continue;
         }
         let Some(web) = work.web() else { continue };
-        let targets = targets_of(web, &record.docid, *hops, facts, &[]);
+        let targets = targets_of(web, &record.docid, *standing, facts, &[]);
         for target in targets {
             let parent = Some((part, record.dochash));
-            let found =
-                LinkOrigin { hops: hops + 1, parent, cut: target.cut, ..LinkOrigin::default() };
+            let hops = standing.hops + 1;
+            let found = LinkOrigin { hops, parent, ..LinkOrigin::of(&target) };
             let (to, candidate) = work.candidate(QueueId(at.ids.next()), target.url, found);
             by_part.entry(to).or_default().push(candidate);
         }

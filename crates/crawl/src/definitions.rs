@@ -53,6 +53,40 @@ pub enum RobotsFor {
     None,
 }
 
+/// Whether what pages need to be shown is fetched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum RequisitesFor {
+    /// If an output of the job takes it.
+    #[default]
+    Auto,
+    Yes,
+    No,
+}
+
+impl RequisitesFor {
+    /// Whether it is fetched, given whether an output takes it.
+    pub fn is_wanted(self, is_taken: bool) -> bool {
+        match self {
+            RequisitesFor::Auto => is_taken,
+            RequisitesFor::Yes => true,
+            RequisitesFor::No => false,
+        }
+    }
+
+    fn is_usual(&self) -> bool {
+        *self == RequisitesFor::Auto
+    }
+}
+
+/// Requisites that a job takes in, where nothing else is said: a few for each of its pages.
+pub const REQUISITES_MAX: i64 = 100_000;
+
+fn is_usual_requisites_max(most: &i64) -> bool {
+    *most == REQUISITES_MAX
+}
+
 /// A web job's document specification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -91,6 +125,12 @@ pub struct WebSpec {
     /// Whether its documents can be searched.
     #[serde(skip_serializing_if = "Searchable::is_usual")]
     pub search: Searchable,
+    /// Whether what pages need to be shown is fetched, wherever it is.
+    #[serde(skip_serializing_if = "RequisitesFor::is_usual")]
+    pub requisites: RequisitesFor,
+    /// Such requisites the job takes in, beside its pages.
+    #[serde(skip_serializing_if = "is_usual_requisites_max")]
+    pub requisites_max: i64,
     /// The crawler's name, such as `driftline/0.1`; robots.txt is read for what
     /// stands before the slash. Our own is not stored: it goes with the program.
     #[serde(skip_serializing_if = "is_usual_agent")]
@@ -126,6 +166,8 @@ impl Default for WebSpec {
             bodies: true,
             links: Some(LinkPolicy::All),
             search: Searchable::default(),
+            requisites: RequisitesFor::Auto,
+            requisites_max: REQUISITES_MAX,
             agent: USUAL_AGENT.to_owned(),
             contact: "https://crates.io/crates/driftline".to_owned(),
             retries: 3,
@@ -194,6 +236,7 @@ impl WebSpec {
             ("the number of seeds", count(self.seeds.len()), 1, count(SEEDS_MAX)),
             ("--max-pages", self.pages_max.unwrap_or(1), 1, most),
             ("--host-pages", self.host_pages, 0, most),
+            ("--max-requisites", self.requisites_max, 0, most),
             ("--max-hops", self.scope.hops_max.unwrap_or(0), 0, most),
             ("--delay", self.delay_ms, 0, DELAY_MS_MAX),
             ("--max-crawl-delay", self.crawl_delay_max_ms, 0, DELAY_MS_MAX),

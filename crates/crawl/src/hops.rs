@@ -94,10 +94,12 @@ impl HopRules {
         let messages: Vec<DistanceMessage> = messages.iter().cloned().chain(seeds).collect();
         let moved = hops::receive(tx, self.graphs(place), &messages)?;
         let keys: Vec<DocHash> =
-            candidates.iter().filter(|it| it.cut.is_none()).map(|it| it.dochash).collect();
+            candidates.iter().filter(|it| is_counted(it)).map(|it| it.dochash).collect();
         let far: HashSet<DocHash> =
             self.too_far_among(tx, place, &keys)?.into_iter().map(|it| it.0).collect();
-        for candidate in candidates.iter_mut().filter(|it| far.contains(&it.dochash)) {
+        for candidate in
+            candidates.iter_mut().filter(|it| is_counted(it) && far.contains(&it.dochash))
+        {
             candidate.cut.get_or_insert(ReasonCode::Hops);
         }
         self.let_in(tx, adding, &moved)
@@ -154,6 +156,11 @@ impl HopRules {
         woken.extend(queue::let_in(tx, adding, &near)?);
         Ok(woken)
     }
+}
+
+/// Whether it counts how far a candidate is: pages need what they need wherever it is.
+fn is_counted(candidate: &Candidate) -> bool {
+    candidate.cut.is_none() && !candidate.role.is_requisite()
 }
 
 #[cfg(test)]

@@ -10,23 +10,28 @@ mod web;
 
 pub use address::{Address, CrawlEnvironment};
 pub use settings::{Delays, JobSettings};
-pub use web::WebJob;
+pub use web::{WebJob, names_requisites};
 
 use crate::connectors;
+use crate::connectors::web::LINK;
 use crate::definitions::{BadSpec, MODEL, WebSpec};
 use crate::frontier::{HostKey, Spot};
 use crate::hops::HopRules;
 use crate::lifecycle::Model;
 use crate::repository::Repository;
+use crate::targets::Target;
 use page::ids::{DocHash, bin_of, part_of};
 use std::sync::Arc;
+use store::chunkfile::document::DocumentRole;
 use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
+use store::tables::documents::Document;
 use store::tables::hops::DistanceMessage;
 use store::tables::job_states::{self, AttendedJob, JobState, Phase, RemovalRounds, RunKind};
 use store::tables::jobs::Job;
 use store::tables::outlets::Outlet;
 use store::tables::queue::sweep::Sweep;
 use store::tables::queue::{self, AddContext, AddResult, Candidate, Entry, Place, ReasonCode};
+use store::tables::queue::{REQUISITES, RequisiteRules};
 use store::tables::removals::Period;
 use store::tables::{counters, events};
 use store::{Error, Tx};
@@ -311,11 +316,30 @@ impl JobWork {
         let room = match self.settings.pages_max {
             Some(most) => {
                 job_states::lock(tx, self.id)?;
-                Some(most - counters::let_in(tx, self.id)?)
+                Some(most - counters::pages_let_in(tx, self.id)?)
             }
             None => None,
         };
-        Ok(AddContext { place: self.place(part), run: self.run, now_ms, room })
+        let requisites = self.requisite_rules(tx)?;
+        Ok(AddContext { place: self.place(part), run: self.run, now_ms, room, requisites })
+    }
+
+    fn requisite_rules(&self, tx: &mut Tx<'_>) -> Result<RequisiteRules, Error> {
+        let Some(web) = self.web().filter(|web| web.requisites) else {
+            return Ok(RequisiteRules::default());
+        };
+        job_states::lock(tx, self.id)?;
+        let room = web.spec.requisites_max - counters::total(tx, self.id, REQUISITES)?;
+        // Other runs do not name all pages that there are.
+        let unlinks = self.kind == RunKind::Full && self.run.0 > 1;
+        Ok(RequisiteRules { room: Some(room), unlinks })
+    }
+
+    /// What outputs have a document as after a look at it: another job may have it as a page.
+    pub fn role_after(&self, entry: &Entry, known: &Document) -> DocumentRole {
+        let is_live = crate::compare::is_live(known);
+        let is_page_of_others = self.has_siblings && is_live && !known.role.is_requisite();
+        DocumentRole::of_requisite(entry.role.is_requisite() && !is_page_of_others)
     }
 
     /// A candidate for the queue, for a URL at a distance.
@@ -337,6 +361,8 @@ impl JobWork {
             parent: found.parent,
             cut: found.cut,
             events,
+            role: found.role,
+            levels: found.levels,
         };
         (part, candidate)
     }
@@ -371,4 +397,16 @@ pub struct LinkOrigin {
     pub cut: Option<ReasonCode>,
     /// Lists that lead to it, if it is a list that an index or a robots.txt names.
     pub list_depth: u8,
+    /// As what it is named.
+    pub role: DocumentRole,
+    /// Requisites in a row that lead to it, if it is one.
+    pub levels: i64,
+}
+
+impl LinkOrigin {
+    /// What a document that names a target says of it.
+    pub fn of(target: &Target) -> LinkOrigin {
+        let Target { cut, list_depth, role, levels, .. } = *target;
+        LinkOrigin { link: LINK, cut, list_depth, role, levels, ..LinkOrigin::default() }
+    }
 }

@@ -14,6 +14,7 @@ use regex::{RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::chunkfile::document::DocumentRole;
 use store::tables::queue::ReasonCode;
 
 /// Bytes a compiled set of expressions may take.
@@ -168,6 +169,22 @@ impl Scope {
         match trap::shape(url) {
             Some(trap) if hops > 0 => Err(Cut::Trap(trap)),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether a canonical URL that pages need belongs, wherever it is; if not, why.
+    pub fn judge_requisite(&self, url: &str) -> Result<(), Cut> {
+        if let Some(number) = self.exclude.matches(url).iter().next() {
+            return Err(Cut::Excluded(number));
+        }
+        trap::shape(url).map_or(Ok(()), |trap| Err(Cut::Trap(trap)))
+    }
+
+    /// Whether a canonical URL belongs as a page, or as a requisite; if not, why.
+    pub fn judge_as(&self, role: DocumentRole, url: &str, hops: i64) -> Result<(), Cut> {
+        match role {
+            DocumentRole::Page => self.judge(url, hops),
+            DocumentRole::Requisite => self.judge_requisite(url),
         }
     }
 

@@ -129,7 +129,8 @@ mod tests {
                     };
                     let found = typed::get(&checked, setting.name);
                     let is_unwritten = *setting == Searchable::SETTING
-                        || ["agent", "forbid", "roots"].contains(&setting.name);
+                        || ["agent", "forbid", "requisites", "requisites_max", "roots"]
+                            .contains(&setting.name);
                     if is_unwritten && found.is_none() {
                         // It is written only if it is not as usual.
                         continue;

@@ -15,6 +15,7 @@ mod definitions;
 mod differences;
 mod jobs;
 mod link_index;
+mod mirror;
 mod program;
 mod search;
 mod terminal;
@@ -51,6 +52,7 @@ enum Command {
     Search(search::Args),
     #[command(flatten)]
     LinkIndex(link_index::LinkIndexCommand),
+    Mirror(mirror::Args),
     #[command(flatten)]
     Definitions(definitions::DefinitionsCommand),
 }
@@ -87,6 +89,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Jobs(command) => jobs::run(command),
         Command::Search(args) => search::run(args),
         Command::LinkIndex(command) => link_index::run(command),
+        Command::Mirror(args) => mirror::run(args),
         Command::Definitions(command) => definitions::run(command),
     }
 }

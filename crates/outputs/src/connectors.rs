@@ -6,6 +6,7 @@
 pub(crate) mod choice;
 pub mod files;
 mod isolation;
+pub mod mirror;
 pub mod null;
 pub mod opensearch;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub type Open = fn(&str) -> Result<Box<dyn Output>, String>;
 /// Every output connector, and what opens its connections.
 pub const ALL: &[(Connector, Open)] = &[
     (files::CONNECTOR, files::open),
+    (mirror::CONNECTOR, mirror::open),
     (null::CONNECTOR, null::open),
     (opensearch::CONNECTOR, opensearch::open),
     (solr::CONNECTOR, solr::open),
@@ -79,6 +81,7 @@ pub(crate) const fn base(
         spec: &[],
         link_types: &[],
         takes_bodies: false,
+        takes_requisites: false,
         check_config: check_nothing,
         check_spec: check_nothing,
         check_job: None,

@@ -15,6 +15,7 @@ pub mod fields;
 pub mod follow;
 pub mod http;
 pub mod links;
+pub mod mirror;
 pub mod notifications;
 pub mod output;
 mod perjob;

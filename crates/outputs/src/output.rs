@@ -6,6 +6,7 @@
 use crate::fields::Fields;
 use bytes::Bytes;
 use page::facts::Facts;
+use store::chunkfile::document::DocumentRole;
 
 /// An open output connection.
 pub trait Output: Send {
@@ -63,6 +64,8 @@ pub struct Content {
     pub authority: Option<String>,
     /// When it changed last.
     pub changed_ms: Option<i64>,
+    /// Whether it is a page, or only needed to show pages.
+    pub role: DocumentRole,
 }
 
 /// What came of an operation.

@@ -8,8 +8,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::mirror::references::ReferenceKind;
+
 /// A page may name this many links; what follows is counted, not kept.
 pub const LINKS_MAX: usize = 10_000;
+/// Requisites of one page; the largest galleries have a few hundred images in several widths.
+pub const REQUISITES_MAX: usize = 4_000;
 /// Headings kept per page.
 pub const HEADINGS_MAX: usize = 500;
 /// Bytes of running text kept per page.
@@ -48,6 +52,17 @@ pub struct Facts {
     pub simhash: u64,
     /// What a limit cut off.
     pub truncated: Truncated,
+    /// What a browser fetches to show it, in document order, each once. Empty unless asked for.
+    pub requisites: Vec<Requisite>,
+}
+
+/// Something without which a page cannot be shown whole, or a style sheet not be used.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Requisite {
+    /// Where it is: absolute and canonical, without a fragment.
+    pub url: String,
+    /// What it is there for, by the first reference to it.
+    pub kind: ReferenceKind,
 }
 
 /// A heading and where it stands in the outline.
@@ -151,4 +166,6 @@ pub struct Truncated {
     pub headings: bool,
     /// Reading stopped before the end: drawings or formulas in each other beyond any honest page.
     pub parse: bool,
+    /// Requisites beyond `REQUISITES_MAX`.
+    pub requisites: bool,
 }

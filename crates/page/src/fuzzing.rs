@@ -7,6 +7,7 @@
 
 mod addresses;
 mod documents;
+pub(crate) mod mirror;
 
 use std::path::Path;
 
@@ -15,16 +16,22 @@ pub type Target = fn(&[u8]);
 
 /// Every target of this crate, by the name its corpus goes by.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("article", mirror::article_file),
     ("charset", documents::charset),
+    ("css", mirror::style_sheet),
     ("datetime", documents::datetime),
+    ("dir_index", mirror::dir_index),
     ("directives", documents::directives),
     ("domain", addresses::domain),
     ("feed", documents::feed),
     ("forms", documents::forms),
     ("html", documents::html),
     ("office", documents::office),
+    ("path_name", mirror::path_names),
     ("reply", documents::reply),
+    ("rewrite", mirror::page),
     ("robots", addresses::robots),
+    ("rules", mirror::site_rules),
     ("sitemap", documents::sitemap),
     ("sniff", documents::sniff),
     ("text", documents::text),
@@ -32,6 +39,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("url", addresses::url),
     ("wat", documents::wat),
     ("webindex", addresses::webindex),
+    ("xfile", mirror::x_file),
 ];
 
 /// Runs the target of this name, for the programs in `fuzz/`.

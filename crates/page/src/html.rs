@@ -5,16 +5,16 @@
 //! Invariant: whatever the bytes, the pass ends in linear time, keeps no tree, never
 //! recurses, and holds little besides the body and the bounded facts.
 
-mod attributes;
+pub(crate) mod attributes;
 mod directives;
-mod elements;
+pub(crate) mod elements;
 mod links;
 mod namespaces;
 #[cfg(any(test, feature = "fuzzing"))]
 mod oracle;
 mod pass;
 mod reader;
-mod scan;
+pub(crate) mod scan;
 
 use std::borrow::Cow;
 
@@ -27,7 +27,8 @@ pub(crate) use self::oracle::extract_by_lol_html;
 use self::pass::Pass;
 use self::scan::Sink;
 use crate::facts::{Directives, Facts, Link};
-use crate::url::Policy;
+use crate::mirror::requisites;
+use crate::url::{Policy, Resolver};
 use crate::{charset, fingerprint, sniff};
 
 /// What is read and what it is read for.
@@ -47,6 +48,8 @@ pub struct Input<'a> {
     pub agent: &'a str,
     /// Whether pictures count as links.
     pub images: bool,
+    /// Whether the facts name what the page needs to be shown.
+    pub requisites: bool,
     /// How links are made canonical.
     pub policy: &'a Policy,
 }
@@ -62,6 +65,7 @@ impl<'a> Input<'a> {
             directives: Directives::default(),
             agent: "driftline",
             images: false,
+            requisites: false,
             policy,
         }
     }
@@ -69,6 +73,9 @@ impl<'a> Input<'a> {
 
 /// Everything the document says.
 pub fn extract(input: &Input<'_>) -> Facts {
+    if input.requisites {
+        return extract_with_requisites(input);
+    }
     let (encoding, document) = decoded(input);
     let mut pass = Pass::new(document.len(), input);
     let whole = scan::scan(&document, &mut pass);
@@ -77,15 +84,78 @@ pub fn extract(input: &Input<'_>) -> Facts {
     facts
 }
 
+/// Everything the document says, and what it needs to be shown, in one pass.
+fn extract_with_requisites(input: &Input<'_>) -> Facts {
+    let (encoding, document) = decoded(input);
+    let mut both = FactsAndRequisites {
+        pass: Pass::new(document.len(), input),
+        requisites: requisites::Collector::new(),
+    };
+    let whole = scan::scan(&document, &mut both);
+    let (mut facts, resolver) = facts_and_resolver(both.pass, input, encoding);
+    facts.truncated.parse = !whole;
+    let requisites = resolver.map(|mut resolver| both.requisites.finish(&mut resolver));
+    let requisites = requisites.unwrap_or_default();
+    facts.truncated.requisites = requisites.is_cut;
+    facts.requisites = requisites.list;
+    facts
+}
+
+/// Hands everything to both.
+struct FactsAndRequisites<'d> {
+    pass: Pass<'d>,
+    requisites: requisites::Collector,
+}
+
+impl<'d> Sink<'d> for FactsAndRequisites<'d> {
+    const TAGS: scan::Tags = scan::Tags::Requisites;
+
+    fn start_tag(&mut self, tag: &scan::StartTag<'_, 'd>) {
+        self.requisites.start_tag(tag);
+    }
+
+    fn start(&mut self, tag: Tag, is_html: bool, attributes: Attributes<'_, 'd>) {
+        self.pass.start(tag, is_html, attributes);
+    }
+
+    fn end(&mut self, tag: Tag) {
+        self.pass.end(tag);
+        self.requisites.end(tag);
+    }
+
+    fn text(&mut self, piece: &str, has_reference: bool) {
+        self.pass.text(piece, has_reference);
+        self.requisites.text(piece, has_reference);
+    }
+
+    fn shown(&mut self, piece: &str) {
+        self.pass.shown(piece);
+        self.requisites.shown(piece);
+    }
+
+    fn raw_text(&mut self, tag: Tag, content: &str) {
+        self.pass.raw_text(tag, content);
+        self.requisites.raw_text(tag, content);
+    }
+}
+
 fn facts_of(pass: Pass<'_>, input: &Input<'_>, encoding: &'static encoding_rs::Encoding) -> Facts {
-    let mut facts = pass.finish(input);
+    facts_and_resolver(pass, input, encoding).0
+}
+
+fn facts_and_resolver(
+    pass: Pass<'_>,
+    input: &Input<'_>,
+    encoding: &'static encoding_rs::Encoding,
+) -> (Facts, Option<Resolver>) {
+    let (mut facts, resolver) = pass.finish(input);
     facts.media_type =
         sniff::media_of(input.content_type, input.nosniff, input.body).essence.into_owned();
     facts.charset = encoding.name().to_owned();
     facts.content_hash = fingerprint::content_hash(input.body);
     facts.text_hash = fingerprint::text_hash(&facts.text);
     facts.simhash = fingerprint::simhash(&facts.text);
-    facts
+    (facts, resolver)
 }
 
 /// The links alone, without the words they are known by: no text is read.
@@ -124,7 +194,7 @@ impl<'d> Sink<'d> for LinksOnly<'d> {
 }
 
 /// The document as UTF-8, so that every position the tokeniser reports is one in this text.
-fn decoded<'a>(input: &Input<'a>) -> (&'static encoding_rs::Encoding, Cow<'a, str>) {
+pub(crate) fn decoded<'a>(input: &Input<'a>) -> (&'static encoding_rs::Encoding, Cow<'a, str>) {
     let encoding = charset::decide(input.body, input.content_type).encoding;
     (encoding, charset::decode(input.body, encoding))
 }

@@ -8,8 +8,8 @@
 //! [`sniff`], decoded by [`charset`], read by [`html`] (or [`sitemap`], [`feed`], [`wat`],
 //! [`extract`]) into [`facts`], and recognised again by [`fingerprint`]. [`forms`] is what
 //! a login needs. For the link index, [`uri`] is the row form that it sorts by, [`outlinks`]
-//! says which links count, and [`webindex`] reads pages as Webindex stored them. [`bytesize`]
-//! writes numbers of bytes for people.
+//! says which links count, and [`webindex`] reads pages as Webindex stored them. [`mirror`]
+//! is what a browsable copy of a site is made of. [`bytesize`] writes numbers of bytes for people.
 
 pub mod bytesize;
 pub mod charset;
@@ -24,6 +24,7 @@ pub mod forms;
 pub mod fuzzing;
 pub mod html;
 pub mod ids;
+pub mod mirror;
 pub mod outlinks;
 pub mod robots;
 pub mod sitemap;

@@ -139,6 +139,15 @@ fn parse(base: Option<&Url>, trimmed: &str) -> Result<Url, UrlRefusal> {
     })
 }
 
+/// What `href` leads to from `base`, without any clean-up; `None` for what is no URL or is too long.
+pub(crate) fn join(base: &Url, href: &str) -> Option<Url> {
+    let href = trim(href);
+    if href.len() > HREF_BYTES_MAX {
+        return None;
+    }
+    base.join(&two_slashes(href)).ok()
+}
+
 /// `///host` leads to `//host` (WHATWG: a special scheme ignores further slashes),
 /// which the `url` crate does for absolute URLs only. Tabs and line ends count as
 /// nothing wherever they are.

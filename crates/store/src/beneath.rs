@@ -9,9 +9,10 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Error, ErrorKind, Result, Write};
+use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::fd::OwnedFd;
-use std::path::{Component, Path};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
 
 /// Files that are being written end with this.
 pub const UNFINISHED: &str = "%unfinished";
@@ -74,6 +75,110 @@ impl Beneath {
         let mut file = File::from(rustix::fs::openat(&at, &unfinished, flags, mode)?);
         file.write_all(bytes)?;
         Ok(rustix::fs::renameat(&at, &unfinished, &at, name)?)
+    }
+
+    /// Makes a file to be written piece by piece, in the place of one of that name. Directories
+    /// above it are made.
+    pub fn create(&self, path: &Path) -> Result<File> {
+        let (at, name) = self.parent(path, Missing::Made)?;
+        match rustix::fs::unlinkat(&at, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&at, name, flags, Mode::from_raw_mode(0o666))?.into())
+    }
+
+    /// Opens a file to be read.
+    pub fn open_file(&self, path: &Path) -> Result<File> {
+        let (at, name) = self.parent(path, Missing::Left)?;
+        // Opening a pipe would wait for its writer.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file: File = match rustix::fs::openat(&at, name, flags, Mode::empty()) {
+            Err(Errno::LOOP) => return Err(no_file(name)),
+            opened => opened?.into(),
+        };
+        if !file.metadata()?.is_file() {
+            return Err(no_file(name));
+        }
+        Ok(file)
+    }
+
+    /// The bytes of a file.
+    pub fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        let mut file = self.open_file(path)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len()).unwrap_or(0));
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// How many bytes a file has; `None` if there is nothing of that name.
+    pub fn length(&self, path: &Path) -> Result<Option<u64>> {
+        let found = self.parent(path, Missing::Left).and_then(|(at, name)| {
+            let found = rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            match FileType::from_raw_mode(found.st_mode) {
+                FileType::RegularFile => Ok(u64::try_from(found.st_size).unwrap_or(0)),
+                _ => Err(no_file(name)),
+            }
+        });
+        match found {
+            Ok(length) => Ok(Some(length)),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The names in a directory, sorted; none if it is not there.
+    pub fn names(&self, path: &Path) -> Result<Vec<OsString>> {
+        let directory = match self.directory(path, Missing::Left) {
+            Err(error) if is_absent(&error) => return Ok(Vec::new()),
+            opened => opened?,
+        };
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&directory)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Gives a file a second name, which must be free. Directories above it are made.
+    pub fn link(&self, file: &Path, path: &Path) -> Result<()> {
+        let (from, old) = self.parent(file, Missing::Left)?;
+        if kind(&from, old)? == Some(FileKind::Other) {
+            return Err(no_file(old));
+        }
+        let (to, new) = self.parent(path, Missing::Made)?;
+        Ok(rustix::fs::linkat(from, old, to, new, AtFlags::empty())?)
+    }
+
+    /// Makes a symbolic link under a name that must be free. Directories above it are made.
+    pub fn symlink(&self, target: &Path, path: &Path) -> Result<()> {
+        let (at, name) = self.parent(path, Missing::Made)?;
+        Ok(rustix::fs::symlinkat(target, at, name)?)
+    }
+
+    /// Where a symbolic link leads; `None` if there is nothing of that name.
+    pub fn link_target(&self, path: &Path) -> Result<Option<PathBuf>> {
+        let found = self.parent(path, Missing::Left).and_then(|(at, name)| {
+            let target = rustix::fs::readlinkat(at, name, Vec::new())?;
+            Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
+        });
+        match found {
+            Ok(target) => Ok(Some(target)),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A directory of it, to be worked in.
+    pub fn below(&self, path: &Path) -> Result<Beneath> {
+        Ok(Beneath { root: self.directory(path, Missing::Made)?.into() })
     }
 
     /// Moves a file or a directory. What is there under the new name is replaced, as far as the
@@ -176,6 +281,11 @@ fn is_absent(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
+fn no_file(name: &OsStr) -> Error {
+    let why = format!("{} is no file; links are not followed", name.display());
+    Error::new(ErrorKind::PermissionDenied, why)
+}
+
 fn odd(path: &Path) -> Error {
     let why = format!("{} does not lead below its directory", path.display());
     Error::new(ErrorKind::InvalidInput, why)
@@ -210,6 +320,36 @@ mod tests {
         for odd in ["../x", "/etc/x", "a/../../x", "..", ""] {
             assert!(beneath.write(Path::new(odd), b"x").is_err(), "{odd}");
         }
+    }
+
+    #[test]
+    fn files_are_read_linked_and_listed_below_the_root() {
+        let (place, beneath) = below();
+        let root = place.path().join("root");
+        let (one, two) = (Path::new("a/one"), Path::new("b/c/two"));
+        beneath.create(one).unwrap().write_all(b"12").unwrap();
+        beneath.link(one, two).unwrap();
+        assert_eq!(beneath.read(two).unwrap(), b"12");
+        assert_eq!(beneath.length(two).unwrap(), Some(2));
+        assert_eq!(beneath.length(Path::new("b/x/y")).unwrap(), None);
+        let taken = beneath.link(one, two).unwrap_err();
+        assert_eq!(taken.kind(), ErrorKind::AlreadyExists);
+        beneath.symlink(Path::new("../a"), Path::new("b/away")).unwrap();
+        let target = beneath.link_target(Path::new("b/away")).unwrap();
+        assert_eq!(target.as_deref(), Some(Path::new("../a")));
+        assert_eq!(beneath.link_target(Path::new("b/none")).unwrap(), None);
+        assert_eq!(beneath.names(Path::new("b")).unwrap(), ["away", "c"]);
+        assert!(beneath.names(Path::new("none")).unwrap().is_empty());
+        assert_eq!(beneath.below(Path::new("b/c")).unwrap().read(Path::new("two")).unwrap(), b"12");
+        // What is no file is neither read nor linked, nor what lies behind a link.
+        symlink(root.join("a/one"), root.join("link")).unwrap();
+        for odd in ["link", "b/away/one", "b"] {
+            assert!(beneath.read(Path::new(odd)).is_err(), "{odd}");
+            assert!(beneath.length(Path::new(odd)).is_err(), "{odd}");
+        }
+        assert!(beneath.link(Path::new("link"), Path::new("new")).is_err());
+        assert!(beneath.names(Path::new("b/away")).is_err());
+        assert_eq!(beneath.kind(Path::new("new")).unwrap(), None);
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub struct Connector {
     pub link_types: &'static [&'static str],
     /// Whether an output takes the bytes of documents; jobs that have it keep them.
     pub takes_bodies: bool,
+    /// Whether an output takes what pages need to be shown (style sheets, images, fonts); jobs that
+    /// have it fetch them.
+    pub takes_requisites: bool,
     /// Checks a configuration: JSON in, the same with all fields out.
     pub check_config: Check,
     /// Checks a specification, likewise.

@@ -30,6 +30,9 @@ pub(crate) struct ChecksummedTable {
     pub table: &'static str,
     /// The columns that the checksum is made of, separated by a comma and a space.
     pub covered: &'static str,
+    /// The covered column that came after the others. Where it is 0 it counts for nothing, so that
+    /// rows from before it came keep their checksums.
+    pub later: Option<&'static str>,
     /// Columns that it is not made of, each with the reason.
     pub left_out: &'static [(&'static str, &'static str)],
     /// What to do about a row that is damaged.
@@ -44,7 +47,8 @@ impl ChecksummedTable {
         let covered = self.covered.split(", ").map(|name| {
             place(name).unwrap_or_else(|| panic!("{}: {name} is not in {columns}", self.table))
         });
-        ColumnPositions { table: self, covered: covered.collect(), checksum: place(COLUMN) }
+        let later = self.later.and_then(place);
+        ColumnPositions { table: self, covered: covered.collect(), later, checksum: place(COLUMN) }
     }
 
     /// A damaged row of this table, for whoever cannot go on without it.
@@ -59,6 +63,8 @@ impl ChecksummedTable {
 pub(crate) struct ColumnPositions {
     table: &'static ChecksummedTable,
     covered: Vec<usize>,
+    /// The one of them that counts only where it is not 0.
+    later: Option<usize>,
     checksum: Option<usize>,
 }
 
@@ -67,7 +73,7 @@ impl ColumnPositions {
     pub fn of(&self, values: &[Value<'_>]) -> i64 {
         let mut encoded = EncodedValues::new(self.table);
         for place in &self.covered {
-            encoded.add(values[*place].into());
+            self.add(&mut encoded, *place, values[*place].into());
         }
         encoded.checksum()
     }
@@ -82,9 +88,15 @@ impl ColumnPositions {
     fn of_row(&self, row: &Row<'_>) -> Result<i64> {
         let mut encoded = EncodedValues::new(self.table);
         for place in &self.covered {
-            encoded.add(row.raw(*place)?);
+            self.add(&mut encoded, *place, row.raw(*place)?);
         }
         Ok(encoded.checksum())
+    }
+
+    fn add(&self, encoded: &mut EncodedValues, place: usize, value: Raw<'_>) {
+        if self.later != Some(place) || !matches!(value, Raw::Int(0)) {
+            encoded.add(value);
+        }
     }
 
     /// Whether a row is as it was written. Its columns must not be read as what they should

@@ -50,10 +50,15 @@ const MIGRATIONS: &[Migration] = &[
         texts: &[include_str!("../migrations/writes.sql"), include_str!("../migrations/audit.sql")],
     },
     Migration { version: 8, name: "looks", texts: &[include_str!("../migrations/looks.sql")] },
+    Migration {
+        version: 9,
+        name: "requisites",
+        texts: &[include_str!("../migrations/requisites.sql")],
+    },
 ];
 
 /// The newest schema this program knows.
-pub const SCHEMA_VERSION: i64 = 8;
+pub const SCHEMA_VERSION: i64 = 9;
 
 /// The version in which it last changed what checksums of rows are made of. Rows that are
 /// older get theirs with it, in the same transaction; so there is no row without one.

@@ -10,7 +10,7 @@ pub(crate) mod steps;
 
 use crate::catalog::Connector;
 use crate::chunkfile::bodies::BodiesWriter;
-use crate::chunkfile::document::{Body, Change, DocumentRecord};
+use crate::chunkfile::document::{Body, Change, DocumentRecord, DocumentRole};
 use crate::chunkfile::facts;
 use crate::chunkfile::warc::{self, Capture, RecordId};
 use crate::ids::{BinId, ChunkId, CommitNumber, JobId, NodeId, ObjectId, Part, QueueId, Run};
@@ -42,6 +42,7 @@ pub const WEB: Connector = Connector {
     spec: &[],
     link_types: &["link", "redirect"],
     takes_bodies: false,
+    takes_requisites: false,
     check_config: |text| Ok(text.to_owned()),
     check_spec: |text| Ok(text.to_owned()),
     check_job: None,
@@ -210,7 +211,13 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
     let (path, held) = (bodies.as_str().to_owned(), lease.clone());
     db.write(move |tx| {
         leases::fence(tx, &held)?;
-        let adding = queue::AddContext { place, run: Run(1), now_ms: 0, room: None };
+        let adding = queue::AddContext {
+            place,
+            run: Run(1),
+            now_ms: 0,
+            room: None,
+            requisites: Default::default(),
+        };
         queue::add(tx, adding, &candidates)?;
         chunks::open(tx, &held, chunk, SAMPLE_JOB, Run(1), 0)?;
         let peeked = queue::load(tx, place, &ids)?;
@@ -286,6 +293,8 @@ pub fn candidate(id: i64, docid: impl Into<String>, host: &str) -> Candidate {
         parent: None,
         cut: None,
         events: Vec::new(),
+        role: DocumentRole::Page,
+        levels: 0,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Documents for the tests of those who settle them.
 
 use page::ids::DocHash;
+use store::chunkfile::document::DocumentRole;
 use store::ids::{BinId, QueueId, Run};
 use store::tables::queue::{Action, Entry, State};
 
@@ -24,5 +25,9 @@ pub fn entry(id: i64) -> Entry {
         failtime: None,
         list_depth: 0,
         parent_part: None,
+        role: DocumentRole::Page,
+        unlinked: false,
+        needed_run: None,
+        levels: 0,
     }
 }

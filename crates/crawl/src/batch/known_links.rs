@@ -62,6 +62,12 @@ impl KnownLinks {
     }
 }
 
+/// What a document that is named as a requisite is remembered by: that says nothing of whether
+/// it was named as a page.
+pub fn as_requisite(dochash: DocHash) -> DocHash {
+    DocHash(dochash.0.map(|byte| !byte))
+}
+
 /// The document's key, different for each job. A document hash is as good as random,
 /// so mixing in the job keeps it so.
 fn key_of(job: JobId, dochash: DocHash) -> [u8; 16] {

@@ -10,7 +10,7 @@ use store::chunkfile::document::RemoveReason;
 use store::ids::{BinId, ChunkId, Part, QueueId};
 use store::tables::bins::Visit;
 use store::tables::hops::Leads;
-use store::tables::queue::Candidate;
+use store::tables::queue::{Candidate, RoleChange, Standing};
 use store::tables::removals::Presence;
 use store::tables::robots::StoredRobots;
 use store::tables::traps::TrapRow;
@@ -41,8 +41,8 @@ pub enum Had {
 pub struct Unread {
     pub docid: String,
     pub dochash: DocHash,
-    /// How far it is from a seed.
-    pub hops: i64,
+    /// Where it stands among the documents of its job.
+    pub standing: Standing,
     /// The chunk with its facts, and its place there.
     pub facts: (ChunkId, i64),
 }
@@ -124,6 +124,10 @@ pub struct JobChanges {
     pub gone: Vec<DocHash>,
     /// Documents that outputs do not hear of: they only lead to others.
     pub unlisted: HashSet<DocHash>,
+    /// Documents that the job has as requisites: only outputs that take such hear of them.
+    pub requisites: HashSet<DocHash>,
+    /// Documents whose role changes.
+    pub roles: HashMap<QueueId, RoleChange>,
     /// Documents that go back to wait for an event.
     pub waits: Vec<(QueueId, String)>,
 }

@@ -46,7 +46,7 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
         assert_eq!((first.run, first.is_new, first.is_new_job), (Run(1), true, true));
         let joined = begin(&at(&two), terms, "site", &spec(&["http://b.example/"]))?;
         assert_eq!((joined.run, joined.is_new, joined.is_new_job), (Run(1), false, false));
-        let ready = |job| db.read(move |tx| counters::let_in(tx, job));
+        let ready = |job| db.read(move |tx| counters::pages_let_in(tx, job));
         assert_eq!(ready(first.job)?, 2);
 
         // A process has joined, and the run ends before its seeds are in.

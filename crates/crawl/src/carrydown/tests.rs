@@ -80,7 +80,13 @@ impl Stage<'_> {
         for child in 0..CHILDREN {
             let document = candidate(i64::from(child) + 1, format!("child {child}"), "bin");
             let candidate = Candidate { dochash: key(child), bin: BinId(1), hops: 1, ..document };
-            let adding = AddContext { place: place(part(child)), run: RUN, now_ms: 0, room: None };
+            let adding = AddContext {
+                place: place(part(child)),
+                run: RUN,
+                now_ms: 0,
+                room: None,
+                requisites: Default::default(),
+            };
             db.write(move |tx| queue::add(tx, adding, std::slice::from_ref(&candidate))).unwrap();
         }
         stage.finish_all();

@@ -45,7 +45,9 @@ impl ConductorState {
             {
                 let place = Place { part, job };
                 let is_left = match sweep {
-                    Sweep::Clean(run) => queue::has_older(tx, place, run)?,
+                    Sweep::Clean(run) => {
+                        queue::has_older(tx, place, run)? || queue::has_unlinked(tx, place, run)?
+                    }
                     other => !sweep::peek(tx, place, other, 1)?.is_empty(),
                 };
                 if is_left {

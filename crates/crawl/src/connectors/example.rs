@@ -137,6 +137,7 @@ pub const CONNECTOR: Connector = Connector {
     }],
     link_types: &[MENTION],
     takes_bodies: false,
+    takes_requisites: false,
     check_config: |text| written(&read::<Config>(text)?),
     check_spec: |text| written(&read::<Spec>(text)?.check()?),
     check_job: None,

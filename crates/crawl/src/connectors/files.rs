@@ -174,6 +174,7 @@ pub const CONNECTOR: Connector = Connector {
     ],
     link_types: &["child"],
     takes_bodies: false,
+    takes_requisites: false,
     check_config: |text| {
         let config = read::<FilesConfig>(text)?;
         written(&FilesConfig { roots: config.roots.check()? })

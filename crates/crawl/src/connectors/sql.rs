@@ -144,6 +144,7 @@ pub const CONNECTOR: Connector = Connector {
     ],
     link_types: &[],
     takes_bodies: false,
+    takes_requisites: false,
     check_config: |text| written(&read::<SqlConfig>(text)?.check()?),
     check_spec: |text| written(&read::<SqlSpec>(text)?.check()?),
     check_job: None,

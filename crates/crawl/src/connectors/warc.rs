@@ -81,6 +81,7 @@ pub const CONNECTOR: Connector = Connector {
     ],
     link_types: &[work::CHILD, work::RECORD],
     takes_bodies: false,
+    takes_requisites: false,
     check_config: |text| {
         let config = read::<WarcConfig>(text)?;
         written(&WarcConfig { roots: config.roots.check()? })

@@ -94,6 +94,7 @@ pub const CONNECTOR: Connector = Connector {
     spec: SPEC,
     link_types: &[LINK, REDIRECT],
     takes_bodies: false,
+    takes_requisites: false,
     check_config: |text| written(&config(text)?.check()?),
     check_spec,
     check_job: Some(|text, docspec| config(text)?.check_job(&read(docspec)?)),
@@ -227,6 +228,21 @@ const SPEC: &[ConfigField] = &[
         "50000",
         "largest number of pages of a host that is not a seed's, plus 100 for each link to it \
          from another host; 0 for no limit",
+    ),
+    setting(
+        "requisites",
+        SettingKind::Choice(&["auto", "yes", "no"]),
+        Some("auto"),
+        "yes",
+        "whether what pages need to be shown (style sheets, images, fonts) is fetched, on any host: \
+             if an output takes it (auto), always (yes), or never (no)",
+    ),
+    setting(
+        "requisites_max",
+        NUMBER,
+        Some("100000"),
+        "500000",
+        "largest number of these requisites, besides pages",
     ),
     setting(
         "delay_ms",

@@ -221,7 +221,13 @@ impl Graph<'_> {
 }
 
 fn adding(part: Part) -> AddContext {
-    AddContext { place: place(part), run: Run(1), now_ms: 0, room: None }
+    AddContext {
+        place: place(part),
+        run: Run(1),
+        now_ms: 0,
+        room: None,
+        requisites: Default::default(),
+    }
 }
 
 fn play(db: &Db, mode: HopcountMode, steps: &[Step]) -> Model {

@@ -11,8 +11,8 @@ use crate::batch::Batch;
 use crate::compare::is_live;
 use crate::job::JobWork;
 use page::ids::DocHash;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use store::chunkfile::document::{Change, DocumentRecord, DocumentRole, RemoveReason};
 use store::ids::{ConnectionId, JobId};
 use store::tables::documents::{self, Document};
 use store::tables::ingests::{self, Ingest, Move};
@@ -36,9 +36,12 @@ enum DocumentState {
 }
 
 /// The documents of a batch, and the other jobs that hold them.
-struct BatchDocuments {
+struct BatchDocuments<'a> {
     stands: BTreeMap<DocHash, DocumentState>,
-    holders: HashMap<DocHash, Vec<JobId>>,
+    /// Each with what the document is to it.
+    holders: HashMap<DocHash, Vec<(JobId, DocumentRole)>>,
+    /// Those that are requisites of this job.
+    requisites: &'a HashSet<DocHash>,
     /// Outlets of the jobs that hold some of them.
     siblings: BTreeMap<JobId, Vec<Outlet>>,
 }
@@ -57,7 +60,7 @@ pub fn commit(tx: &mut Tx<'_>, at: IngestCommit<'_>, job: &JobWork, batch: &Batc
     if stands.is_empty() {
         return Ok(());
     }
-    let standing = BatchDocuments::new(tx, at, job, stands)?;
+    let standing = BatchDocuments::new(tx, at, job, stands, &batch.job.requisites)?;
     for outlet in &job.outlets {
         standing.decide_own(tx, at, job, outlet)?;
     }
@@ -104,18 +107,25 @@ fn left(
     let known: HashMap<DocHash, Document> =
         found.into_iter().map(|document| (document.dochash, document)).collect();
     let stand = |dochash: &DocHash| match known.get(dochash).filter(|it| is_live(it)) {
-        Some(it) => {
-            DocumentState::There { uri: job.uri(&it.docid), version: version(it), sent: false }
-        }
+        Some(it) => DocumentState::There {
+            uri: job.uri(&it.docid),
+            version: version(it),
+            sent: batch.job.requisites.contains(dochash),
+        },
         None => DocumentState::Gone,
     };
     Ok(batch.job.kept_by_others.iter().map(|dochash| (*dochash, stand(dochash))).collect())
 }
 
-/// What outputs know the version of a document by; empty if nobody knows it.
+/// What outputs know the version of a document by; empty if nobody knows it. One that becomes a
+/// requisite, or a page, is another.
 fn version(document: &Document) -> String {
     let hash = document.content_hash.as_deref().and_then(|it| <[u8; 16]>::try_from(it).ok());
-    hash.map(|it| DocHash(it).to_hex()).unwrap_or_default()
+    let version = hash.map(|it| DocHash(it).to_hex()).unwrap_or_default();
+    match document.role {
+        DocumentRole::Requisite if !version.is_empty() => format!("{version} requisite"),
+        _ => version,
+    }
 }
 
 /// Whether a document is removed by its source's word, which holds for every job.
@@ -124,26 +134,27 @@ fn is_gone(record: &DocumentRecord) -> bool {
     matches!(record.change, Change::Remove(Gone | Redirected | Robots))
 }
 
-impl BatchDocuments {
+impl<'a> BatchDocuments<'a> {
     fn new(
         tx: &mut Tx<'_>,
         at: IngestCommit<'_>,
         job: &JobWork,
         stands: BTreeMap<DocHash, DocumentState>,
-    ) -> Result<BatchDocuments> {
-        let (mut holders, mut siblings) = (HashMap::<_, Vec<JobId>>::new(), BTreeMap::new());
+        requisites: &'a HashSet<DocHash>,
+    ) -> Result<BatchDocuments<'a>> {
+        let (mut holders, mut siblings) = (HashMap::<_, Vec<_>>::new(), BTreeMap::new());
         if job.has_siblings {
             let keys: Vec<DocHash> = stands.keys().copied().collect();
             let held = sweep::holdings(tx, job.place(at.part), job.connection, &keys)?;
             for it in held.into_iter().filter(|it| !job.only_leads(it.hops)) {
-                holders.entry(it.dochash).or_default().push(it.job);
+                holders.entry(it.dochash).or_default().push((it.job, it.role));
                 siblings.insert(it.job, Vec::new());
             }
             for (sibling, outlets) in &mut siblings {
                 *outlets = outlets::of_job(tx, *sibling)?;
             }
         }
-        Ok(BatchDocuments { stands, holders, siblings })
+        Ok(BatchDocuments { stands, holders, requisites, siblings })
     }
 
     /// The ways of other jobs that hold a document to an output.
@@ -153,10 +164,10 @@ impl BatchDocuments {
         output: ConnectionId,
     ) -> impl Iterator<Item = (JobId, &Outlet)> {
         let holders = self.holders.get(&dochash).into_iter().flatten();
-        holders.filter_map(move |holder| {
+        holders.filter_map(move |(holder, role)| {
             let outlets = self.siblings.get(holder)?;
             let way = outlets.iter().find(|it| it.connection == output && !it.former)?;
-            Some((*holder, way))
+            takes(way, *role).then_some((*holder, way))
         })
     }
 
@@ -175,7 +186,9 @@ impl BatchDocuments {
         for (dochash, stand) in &self.stands {
             let mut found: Vec<(JobId, &Outlet)> =
                 self.other_ways(*dochash, outlet.connection).collect();
-            if matches!(stand, DocumentState::There { sent: true, .. }) && !outlet.former {
+            let role = DocumentRole::of_requisite(self.requisites.contains(dochash));
+            let is_sent = matches!(stand, DocumentState::There { sent: true, .. });
+            if is_sent && !outlet.former && takes(outlet, role) {
                 found.push((job.id, outlet));
             }
             let mut jobs: Vec<JobId> = found.iter().map(|it| it.0).collect();
@@ -225,6 +238,11 @@ impl BatchDocuments {
     }
 }
 
+/// Whether an output hears of documents of a role.
+fn takes(outlet: &Outlet, role: DocumentRole) -> bool {
+    outlet.requisites || !role.is_requisite()
+}
+
 /// Decides what an output must hear, and writes it.
 fn decide_all(
     tx: &mut Tx<'_>,
@@ -260,3 +278,6 @@ fn decide_all(
     }
     ingests::save(tx, at.part, output, &moves)
 }
+
+#[cfg(test)]
+mod tests;

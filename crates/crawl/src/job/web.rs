@@ -28,12 +28,30 @@ pub struct WebJob {
     pub user_agent: HeaderValue,
     /// Whether its seeds are feeds, and what these announce leads nowhere.
     pub feeds: bool,
+    /// Whether what its pages need is fetched, beyond its scope.
+    pub requisites: bool,
     /// Credentials for some of its sites.
     pub basic: Option<Basic>,
     /// How it logs in.
     login: Option<Login>,
     /// The hosts of its seeds.
     seed_hosts: HashSet<BinId>,
+}
+
+/// Ends the rules by which a document was read whose facts name what it needs.
+const WITH_REQUISITES: &str = "+requisites";
+
+/// Rules without, and whether they end with [`WITH_REQUISITES`].
+fn parted(rules: Option<&str>) -> (&str, bool) {
+    let rules = rules.unwrap_or_default();
+    rules.strip_suffix(WITH_REQUISITES).map_or((rules, false), |rules| (rules, true))
+}
+
+/// Whether the facts of a document name what it needs, by the rules that it was read by.
+pub fn names_requisites(version: Option<&str>) -> bool {
+    // What it was handed stands behind them.
+    let version = version.map(|it| it.rsplit_once('\n').map_or(it, |parts| parts.0));
+    parted(version).1
 }
 
 impl WebJob {
@@ -59,7 +77,20 @@ impl WebJob {
         let login = Login::new(&config.login).map_err(BadSpec::Json)?;
         let seed_hosts = spec.seeds.iter().map(|url| BinId(bin_of(host_of(url)))).collect();
         let address_pace = spec.address_pace();
-        Ok(WebJob { spec, scope, guard, address_pace, user_agent, feeds, basic, login, seed_hosts })
+        let is_asked = attended.outlets.iter().any(|it| it.requisites && !it.former);
+        let requisites = spec.requisites.is_wanted(is_asked);
+        Ok(WebJob {
+            spec,
+            scope,
+            guard,
+            address_pace,
+            user_agent,
+            feeds,
+            requisites,
+            basic,
+            login,
+            seed_hosts,
+        })
     }
 
     /// Pages that a host may have before pages of other hosts link to it.
@@ -69,6 +100,21 @@ impl WebJob {
             _ if self.seed_hosts.contains(&host) => NO_LIMIT,
             most => most,
         }
+    }
+
+    /// By what its documents are read, if there is anything to say: what they have passed, and
+    /// that their facts name what they need.
+    pub fn reading_rules(&self) -> Option<String> {
+        let rules = self.scope.content_rules().unwrap_or_default();
+        let says = if self.requisites { WITH_REQUISITES } else { "" };
+        Some(format!("{rules}{says}")).filter(|rules| !rules.is_empty())
+    }
+
+    /// Whether a document that was read by some rules says what it would say now.
+    pub fn was_read_alike(&self, rules: Option<&str>) -> bool {
+        let (rules, names_requisites) = parted(rules);
+        rules == self.scope.content_rules().unwrap_or_default()
+            && (names_requisites || !self.requisites)
     }
 
     /// The login that a document needs, if it needs one.

@@ -93,9 +93,15 @@ impl Worker {
     ) -> Result<()> {
         let Some(web) = work.web() else { return Ok(()) };
         let entry = &claimed.entry;
+        if entry.role.is_requisite() && !web.requisites {
+            let detail = "the job does not take what its pages need any more";
+            let (code, reason) = (ReasonCode::Scope, RemoveReason::OutOfScope);
+            self.exclude(host, &work, claimed, Exclusion { code, detail, reason });
+            return Ok(());
+        }
         // A link was judged when it was found; what is rechecked may not belong any more.
         if entry.done_run.is_some()
-            && let Err(cut) = web.scope.judge(&entry.docid, entry.hops)
+            && let Err(cut) = web.scope.judge_as(entry.looked_at_as(), &entry.docid, entry.hops)
         {
             let (code, reason) = (cut.code(), RemoveReason::OutOfScope);
             let detail = web.scope.explain(cut);

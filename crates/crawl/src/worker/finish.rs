@@ -20,7 +20,7 @@ pub(crate) use exclusion::{Exclusion, LeftForLater, forbidden, internal_error, l
 pub(crate) use exclusion::{login_activity, refused, unwanted};
 pub(crate) use repository_look::finish_look;
 pub use sweep::GIVEN_UP;
-pub(crate) use sweep::{LeftAlone, expired, given_up, leave, stale, swept};
+pub(crate) use sweep::{LeftAlone, expired, given_up, leave, stale, swept, unlinked};
 pub(crate) use web_answer::document;
 
 use self::next_look::again;
@@ -137,12 +137,17 @@ fn settle(
     let ClaimedDocument { entry, known, .. } = claimed;
     let known = known.map_or_else(|| unknown(at, &entry), |known| *known);
     let compared = compare(&known, &seen, looking(at, job, batch));
-    let (compared, leaving) = admit(at, batch, job, lease, &known, compared);
+    let (mut compared, leaving) = admit(at, batch, job, lease, &known, compared);
+    if !compare::is_live(&compared.document) && !matches!(seen, SeenDocument::Trouble { .. }) {
+        compared.document.role = job.role_after(&entry, &known);
+    }
+    batch.note_role(&entry);
     batch.job.presences.insert(entry.id, presence(&seen, &compared, leaving));
     if let Some(change) = compared.change {
         let mut record = DocumentRecord::new(entry.docid.clone(), job.id.0, change);
         record.fetch =
             status.map(|status| Fetch { status, fetched_ms: at.now_ms, ..Fetch::default() });
+        record.role = compared.document.role;
         batch.record(record);
     }
     let to = match compared.confirm_ms {
@@ -182,8 +187,8 @@ fn settle(
 fn note_unread(batch: &mut Batch, entry: &Entry, document: &Document) {
     let facts = document.chunk.zip(document.ordinal);
     if let Some(facts) = facts.filter(|_| compare::is_live(document)) {
-        let (docid, dochash, hops) = (entry.docid.clone(), entry.dochash, entry.hops);
-        batch.links.unread.push(Unread { docid, dochash, hops, facts });
+        let (docid, dochash, standing) = (entry.docid.clone(), entry.dochash, entry.standing());
+        batch.links.unread.push(Unread { docid, dochash, standing, facts });
     }
 }
 

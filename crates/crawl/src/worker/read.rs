@@ -14,11 +14,16 @@ use crate::job::WebJob;
 use crate::targets::{Target, targets_of};
 use page::facts::{Directives, Facts, LINKS_MAX, Link, LinkKind, Rel, TEXT_BYTES_MAX};
 use page::html::{self, Input, header_directives};
+use page::mirror::css;
+use page::mirror::requisites::{self, Requisites};
 use page::url::Resolver;
 use page::{charset, feed, fingerprint, sitemap, sniff};
 use std::collections::HashMap;
 use store::tables::carrydown::Data;
 use store::tables::queue::Entry;
+
+/// The media type of style sheets.
+const STYLE_SHEET: &str = "text/css";
 
 /// What a document says.
 pub struct ParsedDocument {
@@ -60,13 +65,16 @@ pub fn read(
     let mut facts = facts_of(web, &entry.docid, fetched, &mut listed);
     let ListLinks { more, is_index, bytes } = listed;
     let notes = extract::take(extracted, &mut facts, &entry.docid, &web.spec.policy);
-    let mut targets = targets_of(web, &entry.docid, entry.hops, &facts, &more);
+    let mut targets = targets_of(web, &entry.docid, entry.standing(), &facts, &more);
     if web.feeds && entry.hops == 0 {
         announce(web, &entry.docid, &fetched.body, &mut targets);
     }
     let length = i64::try_from(fetched.body.len()).unwrap_or(i64::MAX);
-    let noindex = facts.directives.noindex && web.spec.meta_robots;
-    let excluded = web.scope.judge_content(&facts.title, &facts.text).map(str::to_owned);
+    // What pages need is kept whatever it says of itself: nobody finds it.
+    let is_page = !entry.looked_at_as().is_requisite();
+    let noindex = is_page && facts.directives.noindex && web.spec.meta_robots;
+    let judge = || web.scope.judge_content(&facts.title, &facts.text).map(str::to_owned);
+    let excluded = if is_page { judge() } else { None };
     let list_bytes = bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
     ParsedDocument { facts, targets, is_index, list_bytes, length, noindex, excluded, notes }
 }
@@ -116,6 +124,7 @@ fn facts_of(web: &WebJob, url: &str, fetched: &Fetched, beyond: &mut ListLinks) 
         input.nosniff = nosniff;
         input.directives = directives;
         input.agent = web.spec.product();
+        input.requisites = web.requisites;
         return html::extract(&input);
     }
     let mut facts = Facts {
@@ -134,12 +143,28 @@ fn facts_of(web: &WebJob, url: &str, fetched: &Fetched, beyond: &mut ListLinks) 
             let text = charset::decode(body, encoding);
             facts.text = text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned();
             facts.truncated.text = facts.text.len() < text.len();
+            if web.requisites && media.essence == STYLE_SHEET {
+                read_style_sheet(web, url, body, content_type, &mut facts);
+            }
         }
         _ => {}
     }
     facts.text_hash = fingerprint::text_hash(&facts.text);
     facts.simhash = fingerprint::simhash(&facts.text);
     facts
+}
+
+/// What a style sheet needs.
+fn read_style_sheet(
+    web: &WebJob,
+    url: &str,
+    body: &[u8],
+    content_type: Option<&str>,
+    facts: &mut Facts,
+) {
+    let text = css::decode(body, content_type, None);
+    let Requisites { list, is_cut } = requisites::of_style_sheet(&text, url, &web.spec.policy);
+    (facts.requisites, facts.truncated.requisites) = (list, is_cut);
 }
 
 /// Links of a sitemap or a feed.

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod flags;
 pub mod handover;
 pub mod hosted_runs;
+pub mod mirror;
 pub mod request;
 
 use super::access::Needs;

@@ -25,6 +25,7 @@ mod outputs;
 mod ownership;
 mod receivers;
 mod refused;
+mod requisites;
 mod run_as;
 mod scenarios;
 mod search;
@@ -195,8 +196,9 @@ impl Home {
         let stored = self.number(
             "SELECT COUNT(*) FROM documents d
              LEFT JOIN looks l ON l.part = d.part AND l.id = d.id AND l.base = d.checksum
-             WHERE (d.removed_ms IS NULL AND d.chunk IS NOT NULL)
-                OR COALESCE(l.outcome, d.outcome) = 'redirect'",
+             WHERE d.requisite = 0
+               AND ((d.removed_ms IS NULL AND d.chunk IS NOT NULL)
+                    OR COALESCE(l.outcome, d.outcome) = 'redirect')",
         );
         assert_eq!(answer["pages"], stored, "{answer}");
         answer["links"].as_u64().unwrap()

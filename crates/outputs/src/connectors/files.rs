@@ -51,6 +51,7 @@ pub const CONNECTOR: Connector = Connector {
         kind: SettingKind::Text,
     }],
     takes_bodies: true,
+    takes_requisites: false,
     check_config: |text| written(&read::<FilesConfig>(text)?.check()?),
     ..base(ConnectionKind::Output, "files", "documents as files in a directory on this machine")
 };

@@ -69,9 +69,9 @@ impl Contents {
         document: &Document,
         wants: Wants,
     ) -> Result<Option<Content>> {
-        let (changed_ms, length) = (document.changed_ms, document.length);
+        let (changed_ms, length, role) = (document.changed_ms, document.length, document.role);
         if wants == Wants::Name {
-            return Ok(Some(Content { changed_ms, length, ..Content::default() }));
+            return Ok(Some(Content { changed_ms, length, role, ..Content::default() }));
         }
         let Some((chunk, ordinal)) = document.chunk.zip(document.ordinal) else { return Ok(None) };
         let key = (ordinal, document.dochash);
@@ -94,7 +94,7 @@ impl Contents {
             body_of(bodies::read(&context.objects, &path, place)?)
         });
         let bytes = bytes.transpose()?;
-        Ok(Some(Content { facts, fields, length, bytes, authority: None, changed_ms }))
+        Ok(Some(Content { facts, fields, length, bytes, authority: None, changed_ms, role }))
     }
 
     fn chunk(

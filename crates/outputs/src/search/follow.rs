@@ -2,7 +2,7 @@
 //! writers of their shards, and a version is published.
 //!
 //! What a document's row says decides: its content is that of the chunk the row names, and
-//! of no other; a row that is removed is not in the index. So chunks that were superseded
+//! of no other; a row that is removed, or only a requisite of pages, is not in the index. So chunks that were superseded
 //! cost nothing, and applying one again changes nothing. The facts of a chunk are read only if
 //! it has news for the index: not if its documents say what they said, nor if its job wants no
 //! search and removes nothing.
@@ -184,9 +184,10 @@ impl SearchIndexConsumer {
         for (record, anchor_text) in records.iter().zip(&anchor_text) {
             for row in by_hash.get(&record.dochash).into_iter().flatten() {
                 let key = DocumentKey { connection: row.connection, hash: row.dochash };
-                let facts = record.facts.as_ref().filter(|_| row.chunk == Some(id));
-                match facts {
+                match record.facts.as_ref().filter(|_| row.chunk == Some(id)) {
                     _ if row.is_removed => shard.writer.delete(key),
+                    // Nobody looks for what pages need; it may have been a page.
+                    _ if row.role.is_requisite() => shard.writer.delete_if_in(key)?,
                     // What it says now is in another chunk.
                     None => {}
                     Some(facts) if !is_wanted || !is_for_readers(facts) => {

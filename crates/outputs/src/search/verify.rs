@@ -78,7 +78,9 @@ impl VerifyContext<'_> {
         let mut jobs = Jobs::default();
         let mut met = 0;
         for part in (0..i64::from(parts)).map(Part) {
-            let at = reached.get(&part).map_or(CommitNumber::NONE, |it| it.0);
+            let (at, head) =
+                reached.get(&part).unwrap_or(&(CommitNumber::NONE, CommitNumber::NONE));
+            let at = *at;
             let mut after = DocumentId(i64::MIN);
             loop {
                 let rows = self.db.read(move |tx| documents::live_after(tx, part, after, STEP))?;
@@ -89,7 +91,10 @@ impl VerifyContext<'_> {
                     let found = self.chunks_of(key)?;
                     met += found.len() as u64;
                     let is_late = row.seq.is_some_and(|seq| seq > at);
-                    let is_wanted = jobs.want(self.db, row.job)?;
+                    let is_page = !row.role.is_requisite();
+                    // That it is none any more stands in another commit than what it says.
+                    let is_late = is_late || (!is_page && !found.is_empty() && at < *head);
+                    let is_wanted = is_page && jobs.want(self.db, row.job)?;
                     match found.as_slice() {
                         _ if is_late => verified.waiting += 1,
                         [chunk] if is_wanted && *chunk == row.chunk => verified.documents += 1,
@@ -126,6 +131,9 @@ impl VerifyContext<'_> {
         Ok(match found {
             [] if !is_wanted || !self.has_facts(part, row)? => None,
             [] => Some(format!("{docid} is not in the index")),
+            _ if row.role.is_requisite() => {
+                Some(format!("{docid} is in the index, and is only a requisite of pages"))
+            }
             _ if !is_wanted => Some(format!("{docid} is in the index, and its job wants none")),
             [_] => Some(format!("{docid} is in the index in an older version")),
             many => Some(format!("{docid} is in the index {} times", many.len())),

@@ -118,6 +118,7 @@ pub const CONNECTOR: Connector = Connector {
         kind: SettingKind::Flag,
     }],
     takes_bodies: true,
+    takes_requisites: false,
     check_config: |text| written(&read::<HtmlConfig>(text)?),
     ..base(ConnectionKind::Transformation, "html", "extracts the main text of pages")
 };

@@ -7,8 +7,10 @@ use std::io::Write;
 use super::addresses::is_canonical;
 use super::first_line;
 use crate::extract::{self, Extract};
+use crate::facts::REQUISITES_MAX;
 use crate::facts::{Facts, HEADINGS_MAX, LINKS_MAX, SHORT_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::html::{self, Input};
+use crate::mirror::requisites;
 use crate::text::{CollapsedText, collapse, for_each_token};
 use crate::url::Policy;
 use crate::{feed as feeds, fingerprint, sitemap as sitemaps, sniff as media, wat as extracts};
@@ -33,6 +35,15 @@ pub(super) fn html(input: &[u8]) {
     let alone = links.iter().map(|link| (&link.url, link.kind, link.rel));
     let among_facts = facts.links.iter().map(|link| (&link.url, link.kind, link.rel));
     assert!(alone.eq(among_facts), "the links alone: {links:?}");
+    let mut again = html::extract(&Input { requisites: true, ..page });
+    let needed = std::mem::take(&mut again.requisites);
+    let is_cut = std::mem::take(&mut again.truncated.requisites);
+    assert_eq!(again, facts, "with requisites");
+    let alone = requisites::of_page(&page);
+    assert!(needed.len() <= REQUISITES_MAX && needed == alone.list && is_cut == alone.is_cut);
+    needed.iter().for_each(|requisite| is_canonical(&requisite.url, &policy));
+    let distinct: HashSet<_> = needed.iter().map(|requisite| &requisite.url).collect();
+    assert_eq!(distinct.len(), needed.len(), "each once");
 }
 
 /// The input is a page with forms.

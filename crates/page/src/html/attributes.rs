@@ -8,24 +8,24 @@ use std::borrow::Cow;
 use crate::text;
 
 /// Attributes of one tag that are looked at; no honest tag has more.
-pub(super) const ATTRIBUTES_MAX: usize = 256;
+pub(crate) const ATTRIBUTES_MAX: usize = 256;
 
 /// Name and value as they stand in the document.
-pub(super) type Attribute<'d> = (&'d str, &'d str);
+pub(crate) type Attribute<'d> = (&'d str, &'d str);
 
 /// The attributes of one element.
 #[derive(Clone, Copy)]
-pub(super) struct Attributes<'l, 'd>(pub(super) &'l [Attribute<'d>]);
+pub(crate) struct Attributes<'l, 'd>(pub(crate) &'l [Attribute<'d>]);
 
 impl<'d> Attributes<'_, 'd> {
     /// The value as it stands in the document, references and all.
-    pub(super) fn raw(&self, name: &str) -> Option<&'d str> {
+    pub(crate) fn raw(&self, name: &str) -> Option<&'d str> {
         let found = self.0.iter().find(|(found, _)| found.eq_ignore_ascii_case(name));
         found.map(|(_, value)| *value)
     }
 
     /// The decoded value, or `None` also when it is longer than `bytes_max`.
-    pub(super) fn value(&self, name: &str, bytes_max: usize) -> Option<Cow<'d, str>> {
+    pub(crate) fn value(&self, name: &str, bytes_max: usize) -> Option<Cow<'d, str>> {
         let raw = self.raw(name)?;
         (raw.len() <= bytes_max).then(|| decode(raw))
     }
@@ -38,7 +38,7 @@ pub(super) fn words(raw: &str, bytes_max: usize) -> String {
     text::collapse(&decode(raw), bytes_max)
 }
 
-fn decode(raw: &str) -> Cow<'_, str> {
+pub(crate) fn decode(raw: &str) -> Cow<'_, str> {
     if memchr::memchr(b'&', raw.as_bytes()).is_some() {
         htmlize::unescape_attribute(raw)
     } else {

@@ -18,7 +18,7 @@ const LANGUAGE_BYTES_MAX: usize = 35;
 
 /// A start tag as the pass needs to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tag {
+pub(crate) enum Tag {
     A,
     Area,
     Base,
@@ -115,6 +115,20 @@ impl Tag {
                 | Tag::Meta
                 | Tag::Template
         )
+    }
+
+    /// Whether an element of this tag and name can name what a page needs to be shown, beside
+    /// those that are known by their attributes anyway.
+    pub(super) fn may_need(self, name: &[u8]) -> bool {
+        let is_one_of =
+            |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+        match (self, name.len()) {
+            (Tag::Script | Tag::Body, _) => true,
+            (Tag::Inline, 5) => is_one_of(&["video", "audio", "track", "embed", "input", "image"]),
+            (Tag::Inline, 6) => is_one_of(&["source", "object"]),
+            (Tag::Inline, 7) => is_one_of(&["bgsound"]),
+            _ => false,
+        }
     }
 
     /// Whether the content of an HTML element of this tag is raw text.
@@ -330,7 +344,7 @@ fn language_tag(text: &str) -> Option<String> {
 }
 
 /// The URL in the content of `<meta http-equiv=refresh>`, by the standard's steps.
-fn refresh_target(content: Cow<'_, str>) -> Option<Cow<'_, str>> {
+pub(crate) fn refresh_target(content: Cow<'_, str>) -> Option<Cow<'_, str>> {
     let text = content.trim_start();
     let rest = text.trim_start_matches(|ch: char| ch.is_ascii_digit() || ch == '.');
     if rest.len() == text.len() {

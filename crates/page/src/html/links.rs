@@ -94,11 +94,11 @@ impl<'d> FoundLinks<'d> {
         }
     }
 
-    /// Resolves what was found into the facts.
-    pub(super) fn finish(self, input: &Input<'_>, facts: &mut Facts) {
+    /// Resolves what was found into the facts; gives the resolver, for what else the page names.
+    pub(super) fn finish(self, input: &Input<'_>, facts: &mut Facts) -> Option<Resolver> {
         facts.directives = self.directives;
         facts.truncated.links = self.overflow;
-        let Ok(mut resolver) = Resolver::new(input.url, input.policy) else { return };
+        let mut resolver = Resolver::new(input.url, input.policy).ok()?;
         if let Some(base) = &self.base {
             resolver.set_base(base);
         }
@@ -112,6 +112,7 @@ impl<'d> FoundLinks<'d> {
         facts.links = given.links;
         facts.canonical =
             self.canonical.and_then(|href| resolver.resolve(&href).ok().map(str::to_owned));
+        Some(resolver)
     }
 }
 

@@ -11,6 +11,7 @@ use super::links::{FoundLinks, LinkId};
 use super::scan::Sink;
 use crate::facts::{Facts, HEADINGS_MAX, Heading, SHORT_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::text::{CollapsedText, collapse};
+use crate::url::Resolver;
 
 /// One pass over one document.
 pub(super) struct Pass<'d> {
@@ -110,8 +111,8 @@ impl<'d> Pass<'d> {
         }
     }
 
-    /// The facts, at the end of the document.
-    pub(super) fn finish(mut self, input: &Input<'_>) -> Facts {
+    /// The facts, at the end of the document, and what resolves its references.
+    pub(super) fn finish(mut self, input: &Input<'_>) -> (Facts, Option<Resolver>) {
         self.close_anchor();
         self.close_heading();
         let mut facts = Facts {
@@ -124,8 +125,8 @@ impl<'d> Pass<'d> {
         facts.truncated.text = self.text.is_cut();
         facts.truncated.headings = self.headings_cut;
         facts.text = self.text.into_string();
-        self.found.finish(input, &mut facts);
-        facts
+        let resolver = self.found.finish(input, &mut facts);
+        (facts, resolver)
     }
 }
 

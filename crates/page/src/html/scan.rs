@@ -7,6 +7,8 @@
 //! being bytes of `document`. Invariant: holds the attributes of one tag, at most
 //! [`ATTRIBUTES_MAX`], whatever the document is like; nothing recurses.
 
+use std::ops::Range;
+
 use html5gum::{Emitter, Error, State, Tokenizer};
 
 use super::attributes::{ATTRIBUTES_MAX, Attribute, Attributes};
@@ -15,7 +17,13 @@ use super::namespaces::Namespaces;
 use super::reader::Bytes;
 
 /// What is told of a document, in its order.
-pub(super) trait Sink<'d> {
+pub(crate) trait Sink<'d> {
+    /// What [`Sink::start_tag`] is told of.
+    const TAGS: Tags = Tags::None;
+
+    /// Takes a start tag, before [`Sink::start`] takes it, if it does.
+    fn start_tag(&mut self, _tag: &StartTag<'_, 'd>) {}
+
     /// Takes a start tag, `is_html` unless it is one of a drawing or formula.
     fn start(&mut self, tag: Tag, is_html: bool, attributes: Attributes<'_, 'd>);
 
@@ -32,8 +40,30 @@ pub(super) trait Sink<'d> {
     fn raw_text(&mut self, _tag: Tag, _content: &str) {}
 }
 
+/// What of a document is told to [`Sink::start_tag`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tags {
+    /// Nothing.
+    None,
+    /// Tags and attributes that can name what a page needs to be shown, and all in drawings.
+    Requisites,
+    /// All tags with all attributes.
+    Every,
+}
+
+/// A start tag as it stands in the document.
+pub(crate) struct StartTag<'l, 'd> {
+    /// Its name, in any case of letters.
+    pub(crate) name: &'d str,
+    /// Whether it belongs to HTML, not to a drawing or formula.
+    pub(crate) is_html: bool,
+    pub(crate) attributes: Attributes<'l, 'd>,
+    /// Where it stands, brackets included.
+    pub(crate) range: Range<usize>,
+}
+
 /// Tells `sink` of everything in `document`; false when it gave up before the end.
-pub(super) fn scan<'d>(document: &'d str, sink: &mut impl Sink<'d>) -> bool {
+pub(crate) fn scan<'d>(document: &'d str, sink: &mut impl Sink<'d>) -> bool {
     let reporter = Reporter {
         document,
         sink,
@@ -48,6 +78,7 @@ pub(super) fn scan<'d>(document: &'d str, sink: &mut impl Sink<'d>) -> bool {
         name_end: 0,
         tag: None,
         wanted: false,
+        in_wanted: false,
         spans: Vec::new(),
         attributes: Vec::new(),
         raw: None,
@@ -94,8 +125,9 @@ struct Reporter<'d, 's, S> {
     name_end: usize,
     /// What the tag is, once that was asked.
     tag: Option<Tag>,
-    /// Whether the tag's attributes count.
+    /// Whether the tag's attributes count, and whether the one being read does.
     wanted: bool,
+    in_wanted: bool,
     spans: Vec<Span>,
     /// The same as texts; kept for its room.
     attributes: Vec<Attribute<'d>>,
@@ -113,6 +145,19 @@ impl<'d, S: Sink<'d>> Reporter<'d, '_, S> {
     fn name(&self) -> &'d [u8] {
         let start = self.opened + if self.is_end_tag { 2 } else { 1 };
         self.document.as_bytes().get(start..self.name_end).unwrap_or_default()
+    }
+
+    /// Whether an attribute begins here that can name an image on any tag.
+    #[inline]
+    fn may_need_here(&self, start: usize) -> bool {
+        let rest = self.document.as_bytes().get(start..).unwrap_or_default();
+        let begins =
+            |name: &[u8]| rest.get(..name.len()).is_some_and(|it| it.eq_ignore_ascii_case(name));
+        match rest.first() {
+            Some(b's' | b'S') => begins(b"style"),
+            Some(b'b' | b'B') => begins(b"background"),
+            _ => false,
+        }
     }
 
     /// Tells of the text up to `end`.
@@ -135,7 +180,24 @@ impl<'d, S: Sink<'d>> Reporter<'d, '_, S> {
         let slice = |(from, to)| self.document.get(from..to).unwrap_or("");
         self.attributes.extend(self.spans.iter().map(|at| (slice(at.name), slice(at.value))));
         let attributes = Attributes(&self.attributes);
+        let was_html = self.namespaces.are_html();
         let is_raw = self.namespaces.start_tag(tag, name, attributes, self.self_closing);
+        let is_told = match S::TAGS {
+            Tags::None => false,
+            Tags::Requisites => {
+                let is_html = was_html && self.namespaces.are_html();
+                is_raw || !is_html || !attributes.0.is_empty()
+            }
+            Tags::Every => true,
+        };
+        if is_told {
+            self.sink.start_tag(&StartTag {
+                name: self.slice(self.opened + 1, self.name_end),
+                is_html: self.namespaces.are_html(),
+                attributes,
+                range: self.opened..self.at,
+            });
+        }
         if tag != Tag::Inline && !(tag == Tag::Svg && self.self_closing) {
             self.sink.start(tag, self.namespaces.are_html(), attributes);
         }
@@ -199,6 +261,7 @@ impl<'d, S: Sink<'d>> Emitter for Reporter<'d, '_, S> {
         self.self_closing = false;
         self.tag = None;
         self.wanted = false;
+        self.in_wanted = false;
         self.spans.clear();
     }
 
@@ -207,6 +270,7 @@ impl<'d, S: Sink<'d>> Emitter for Reporter<'d, '_, S> {
         self.is_end_tag = true;
         self.tag = None;
         self.wanted = false;
+        self.in_wanted = false;
     }
 
     #[inline]
@@ -222,23 +286,28 @@ impl<'d, S: Sink<'d>> Emitter for Reporter<'d, '_, S> {
         if self.tag.is_none() {
             let tag = classify(self.name());
             self.tag = Some(tag);
-            self.wanted = tag.has_attributes() || self.namespaces.look_at_attributes();
+            self.wanted = S::TAGS == Tags::Every
+                || tag.has_attributes()
+                || self.namespaces.look_at_attributes()
+                || (S::TAGS == Tags::Requisites && tag.may_need(self.name()));
         }
-        if !self.wanted {
+        // The first byte of the name has been read.
+        let start = self.at.saturating_sub(1);
+        self.in_wanted = self.wanted || (S::TAGS == Tags::Requisites && self.may_need_here(start));
+        if !self.in_wanted {
             return;
         }
         if self.spans.len() == ATTRIBUTES_MAX {
             self.wanted = false;
+            self.in_wanted = false;
             return;
         }
-        // The first byte of the name has been read.
-        let start = self.at.saturating_sub(1);
         self.spans.push(Span { name: (start, self.at), value: (0, 0) });
     }
 
     #[inline]
     fn push_attribute_name(&mut self, _: &[u8]) {
-        if self.wanted
+        if self.in_wanted
             && let Some(span) = self.spans.last_mut()
         {
             span.name.1 = self.at;
@@ -247,7 +316,7 @@ impl<'d, S: Sink<'d>> Emitter for Reporter<'d, '_, S> {
 
     #[inline]
     fn init_attribute_value(&mut self) {
-        if self.wanted
+        if self.in_wanted
             && let Some(span) = self.spans.last_mut()
         {
             span.value = (self.at, self.at);
@@ -256,7 +325,7 @@ impl<'d, S: Sink<'d>> Emitter for Reporter<'d, '_, S> {
 
     #[inline]
     fn push_attribute_value(&mut self, _: &[u8]) {
-        if self.wanted
+        if self.in_wanted
             && let Some(span) = self.spans.last_mut()
         {
             span.value.1 = self.at;

@@ -39,26 +39,46 @@ pub(crate) static TABLES: &[&ChecksummedTable] = &[
 
 /// Those that there were before checksums, whose rows got theirs with an upgrade.
 pub(crate) fn older() -> Vec<&'static ChecksummedTable> {
-    TABLES.iter().copied().filter(|it| it.table != LOOKS.table).collect()
+    let is_older = |it: &&ChecksummedTable| ![LOOKS.table, DOCUMENTS.table].contains(&it.table);
+    let others = TABLES.iter().copied().filter(is_older);
+    std::iter::once(&OLDER_DOCUMENTS).chain(others).collect()
+}
+
+/// The columns of documents that were covered from the beginning.
+macro_rules! document_columns {
+    () => {
+        "part, connectionid, dochash, docid, outcome, httpstatus, mediatype, language, title, \
+         length, etag, lastmodified, version, contenthash, texthash, simhash, redirectpart, \
+         redirecthash, duplicatepart, duplicateof, first_ms, checked_ms, fetched_ms, changed_ms, \
+         checks, changes, quiet_ms, restless_ms, chunk, ordinal, bodychunk, missing, \
+         missing_run, missing_ms, removed_ms, reason"
+    };
 }
 
 pub(crate) static DOCUMENTS: ChecksummedTable = ChecksummedTable {
     table: "documents",
-    covered: "part, connectionid, dochash, docid, outcome, httpstatus, mediatype, language, title, \
-              length, etag, lastmodified, version, contenthash, texthash, simhash, redirectpart, \
-              redirecthash, duplicatepart, duplicateof, first_ms, checked_ms, fetched_ms, changed_ms, \
-              checks, changes, quiet_ms, restless_ms, chunk, ordinal, bodychunk, missing, \
-              missing_run, missing_ms, removed_ms, reason",
+    covered: concat!(document_columns!(), ", requisite"),
+    later: Some("requisite"),
     // A document that is written again keeps the id of its row, whatever it was given.
     left_out: &[("id", BY_INDEX)],
     remedy: "the next look at the document fetches all of it and writes the row anew; until then \
              nothing that the row says is used",
 };
 
+/// Documents as they were before requisites, none of which counts in a checksum.
+static OLDER_DOCUMENTS: ChecksummedTable = ChecksummedTable {
+    table: DOCUMENTS.table,
+    covered: document_columns!(),
+    later: None,
+    left_out: DOCUMENTS.left_out,
+    remedy: DOCUMENTS.remedy,
+};
+
 pub(crate) static LOOKS: ChecksummedTable = ChecksummedTable {
     table: "looks",
     covered: "part, id, base, outcome, httpstatus, etag, lastmodified, checked_ms, fetched_ms, \
               checks, quiet_ms, restless_ms, missing, missing_run, missing_ms",
+    later: None,
     left_out: &[],
     remedy: "it is left out of account; the next look at the document writes it anew",
 };
@@ -68,6 +88,7 @@ pub(crate) static INGESTS: ChecksummedTable = ChecksummedTable {
     covered: "part, outputid, connectionid, dochash, componenthash, docuri, urihash, authorityname, \
               lastversion, lastoutputversion, lasttransformationversion, lastchange, changecount, \
               decided_seq, ways",
+    later: None,
     left_out: &[
         ("id", BY_INDEX),
         ("firstingest", SHOWN_ONLY),
@@ -90,6 +111,7 @@ pub(crate) static CHUNKS: ChecksummedTable = ChecksummedTable {
     table: "chunks",
     covered: "part, id, jobid, run, seq, documents, adds, updates, removes, keeps, errors, bytes, \
               committed_ms, facts_object, facts_offset, facts_len, bodies_object",
+    later: None,
     left_out: &[
         ("node", "it only matters until the commit"),
         ("token", "it only matters until the commit"),
@@ -104,6 +126,7 @@ pub(crate) static CHUNKS: ChecksummedTable = ChecksummedTable {
 pub(crate) static OBJECTS: ChecksummedTable = ChecksummedTable {
     table: "objects",
     covered: "part, id, path, kind, bytes, hash",
+    later: None,
     left_out: &[
         ("state", "it has three values, and indexes tell them apart"),
         ("staged_ms", SHOWN_ONLY),
@@ -116,18 +139,25 @@ pub(crate) static OBJECTS: ChecksummedTable = ChecksummedTable {
 pub(crate) static CURSORS: ChecksummedTable = ChecksummedTable {
     table: "cursors",
     covered: "part, consumer, seq, changed_ms",
+    later: None,
     left_out: &[],
     remedy: "make that index anew (`driftline links rebuild`, `driftline search rebuild`), or \
              restore from a backup",
 };
 
-pub(crate) static SETTINGS: ChecksummedTable =
-    ChecksummedTable { table: "settings", covered: "name, value", left_out: &[], remedy: RESTORE };
+pub(crate) static SETTINGS: ChecksummedTable = ChecksummedTable {
+    table: "settings",
+    covered: "name, value",
+    later: None,
+    left_out: &[],
+    remedy: RESTORE,
+};
 
 pub(crate) static CONNECTIONS: ChecksummedTable = ChecksummedTable {
     table: "connections",
     covered: "id, kind, connectionname, description, classname, config, maxcount, groupname, \
               authdomainname, prerequisite, history_ms",
+    later: None,
     left_out: &[
         ("reindexed", "another number sends everything to the output once more"),
         ("version", COUNTS_CHANGES),
@@ -139,6 +169,7 @@ pub(crate) static CONNECTIONS: ChecksummedTable = ChecksummedTable {
 pub(crate) static THROTTLES: ChecksummedTable = ChecksummedTable {
     table: "throttles",
     covered: "ownerid, matchstring, description, throttle, connections_max, bytes_per_s_max",
+    later: None,
     left_out: &[],
     remedy: DEFINE_AGAIN,
 };
@@ -148,6 +179,7 @@ pub(crate) static JOB_DEFINITIONS: ChecksummedTable = ChecksummedTable {
     covered: "id, name, description, connectionid, docspec, priority, type, intervaltime, \
               maxintervaltime, reseedinterval, expirationtime, startmethod, hopcountmode, refetch, \
               fetches_per_day, onfailure, removal_limit, proven_removal_limit",
+    later: None,
     left_out: &[("version", COUNTS_CHANGES), ("changed_ms", SHOWN_ONLY)],
     remedy: DEFINE_AGAIN,
 };
@@ -155,6 +187,7 @@ pub(crate) static JOB_DEFINITIONS: ChecksummedTable = ChecksummedTable {
 pub(crate) static JOB_PIPELINES: ChecksummedTable = ChecksummedTable {
     table: "jobpipelines",
     covered: "ownerid, ordinal, prerequisite, kind, connectionid, description, spec",
+    later: None,
     left_out: &[],
     remedy: DEFINE_AGAIN,
 };
@@ -162,6 +195,7 @@ pub(crate) static JOB_PIPELINES: ChecksummedTable = ChecksummedTable {
 pub(crate) static JOB_NOTIFICATIONS: ChecksummedTable = ChecksummedTable {
     table: "jobnotifications",
     covered: "ownerid, ordinal, connectionid, description, spec",
+    later: None,
     left_out: &[],
     remedy: DEFINE_AGAIN,
 };
@@ -170,6 +204,7 @@ pub(crate) static SCHEDULES: ChecksummedTable = ChecksummedTable {
     table: "schedules",
     covered: "ownerid, ordinal, yearlist, monthofyear, dayofmonth, dayofweek, hourofday, \
               minutesofhour, timezone, windowlength, requestminimum, repeat_ms",
+    later: None,
     left_out: &[],
     remedy: DEFINE_AGAIN,
 };
@@ -177,6 +212,7 @@ pub(crate) static SCHEDULES: ChecksummedTable = ChecksummedTable {
 pub(crate) static JOB_HOP_FILTERS: ChecksummedTable = ChecksummedTable {
     table: "jobhopfilters",
     covered: "ownerid, linktype, maxhops",
+    later: None,
     left_out: &[],
     remedy: DEFINE_AGAIN,
 };
@@ -187,6 +223,7 @@ pub(crate) static JOB_STATES: ChecksummedTable = ChecksummedTable {
               run, run_kind, starttime, endtime, errortext, windowend, reseedtime, failtime, \
               failcount, removal_round, released_round, approved_round, held_round, held_ms, \
               removals_only",
+    later: None,
     left_out: &[
         ("seeding", CONDUCTED),
         ("repository_present", CONDUCTED),

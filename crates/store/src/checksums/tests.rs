@@ -393,9 +393,21 @@ fn a_database_of_the_schema_before_gets_its_checksums() {
             for column in ["outside", "bytes"] {
                 tx.run_schema(&format!("ALTER TABLE traps DROP COLUMN {column}"))?;
             }
+            tx.run_schema("DROP INDEX queue_unlinked")?;
+            for column in [
+                "queue.requisite",
+                "queue.unlinked",
+                "queue.needed_run",
+                "queue.levels",
+                "documents.requisite",
+                "registrations.requisites",
+            ] {
+                let (table, name) = column.split_once('.').expect("a table and a column");
+                tx.run_schema(&format!("ALTER TABLE {table} DROP COLUMN {name}"))?;
+            }
             tx.execute("DELETE FROM schema_versions WHERE version > 5", &[])
         })?;
-        assert_eq!(migrate::migrate(db, 0)?, [6, 7, 8]);
+        assert_eq!(migrate::migrate(db, 0)?, [6, 7, 8, 9]);
         assert_eq!(findings(db, &store), []);
         assert!(verify(db, &store, false)?.rows > 2_500);
         db.read(|tx| cursors::get(tx, Part(0), cursors::LINKS))

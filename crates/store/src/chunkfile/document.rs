@@ -1,13 +1,14 @@
 //! What a chunk says about one document: the record that every output consumes.
 //!
 //! Relies on `page::facts` for what was parsed. The fields below, in this order,
-//! are format 1 of the facts file: postcard writes no names, so adding, removing
+//! are format 2 of the facts file: postcard writes no names, so adding, removing
 //! or moving a field (here or in `page::facts`) is a new format. Variants may be
 //! added at the end of an enum: old files have none of them.
 //!
 //! Invariant: an output that applies the records of a part's chunks in order
 //! needs nothing else to be up to date.
 
+use crate::names::names;
 use page::facts::Facts;
 use page::ids::DocHash;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,8 @@ pub struct DocumentRecord {
     pub change: Change,
     /// How it was learned; `None` when no request was made (an operator's removal).
     pub fetch: Option<Fetch>,
-    /// What was parsed. Present for `Add` and `Update`, absent for the others.
+    /// What was parsed. Present for `Add` and `Update`, absent for the others. An `Update`
+    /// without says that a page is only a requisite now: what was parsed stays where it was.
     pub facts: Option<Facts>,
     /// Further named values: from the connector, or set by a transformation.
     pub fields: Vec<Field>,
@@ -34,6 +36,38 @@ pub struct DocumentRecord {
     pub access: Access,
     /// Where its bytes are.
     pub body: Body,
+    /// What it is to those who read it.
+    pub role: DocumentRole,
+}
+
+/// What a document is to those who read it.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+pub enum DocumentRole {
+    /// A document of its own: a seed, or one that a link inside the scope leads to.
+    #[default]
+    Page,
+    /// Only needed to show pages: a style sheet, an image, a font. It is not searched, and no
+    /// page of the link index.
+    Requisite,
+}
+
+names!(DocumentRole of "a document's role" {
+    Page = "page",
+    Requisite = "requisite",
+});
+
+impl DocumentRole {
+    /// Whether it is only needed by pages, as rows say it.
+    pub fn is_requisite(self) -> bool {
+        self == DocumentRole::Requisite
+    }
+
+    /// The role of a row that says whether its document is a requisite.
+    pub fn of_requisite(is_requisite: bool) -> DocumentRole {
+        if is_requisite { DocumentRole::Requisite } else { DocumentRole::Page }
+    }
 }
 
 /// What happened to a document.
@@ -229,6 +263,7 @@ impl DocumentRecord {
             fields: Vec::new(),
             access: Access::default(),
             body: Body::None,
+            role: DocumentRole::Page,
         }
     }
 
@@ -246,6 +281,7 @@ impl DocumentRecord {
             fields: Vec::new(),
             access: Access::default(),
             body: Body::None,
+            role: DocumentRole::Page,
         }
     }
 

@@ -15,6 +15,7 @@ use super::document::DocumentRecord;
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::{Error, Result};
 
+mod format1;
 mod layout;
 mod read;
 #[cfg(test)]
@@ -24,8 +25,8 @@ mod write;
 pub use read::{FactsFile, FactsStream};
 pub use write::FactsWriter;
 
-/// The format this program writes, and the only one it reads so far.
-pub const FORMAT_VERSION: u16 = 1;
+/// The format this program writes. It reads this and the one before, [`format1`].
+pub const FORMAT_VERSION: u16 = 2;
 /// Bytes of one record before compression. `page::facts` bounds a page to less.
 pub const RECORD_BYTES_MAX: usize = 64 << 20;
 /// Records of one file.

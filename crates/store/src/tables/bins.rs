@@ -281,7 +281,13 @@ mod tests {
                 let place = Place { part: Part(part), job: JobId(job) };
                 db.write(move |tx| {
                     let all: Vec<Candidate> = ids.clone().map(candidate).collect();
-                    let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
+                    let adding = AddContext {
+                        place,
+                        run: Run(1),
+                        now_ms: 0,
+                        room: None,
+                        requisites: Default::default(),
+                    };
                     queue::add(tx, adding, &all).map(|_| ())
                 })?;
             }
@@ -312,7 +318,13 @@ mod tests {
                 let place = Place { part: Part(1), job: JobId(job) };
                 db.write(move |tx| {
                     let all: Vec<Candidate> = ids.clone().map(candidate).collect();
-                    let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
+                    let adding = AddContext {
+                        place,
+                        run: Run(1),
+                        now_ms: 0,
+                        room: None,
+                        requisites: Default::default(),
+                    };
                     queue::add(tx, adding, &all).map(|_| ())
                 })?;
             }
@@ -354,7 +366,13 @@ mod tests {
             let due = |before_ms| db.read(move |tx| has_due(tx, Part(1), JobId(1), before_ms));
             assert!(!due(100)?, "there is none");
             db.write(move |tx| {
-                let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
+                let adding = AddContext {
+                    place,
+                    run: Run(1),
+                    now_ms: 0,
+                    room: None,
+                    requisites: Default::default(),
+                };
                 queue::add(tx, adding, &[candidate(7)]).map(|_| ())
             })?;
             assert!(due(0)?);

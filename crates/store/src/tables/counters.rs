@@ -69,11 +69,13 @@ pub fn of_part(tx: &mut Tx<'_>, part: Part, limit: u32) -> Result<Vec<(JobId, St
     )
 }
 
-/// Documents that a job has let in: all but those that are cut.
-pub fn let_in(tx: &mut Tx<'_>, job: JobId) -> Result<i64> {
+/// Pages that a job has let in: all documents but those that are cut, and requisites.
+pub fn pages_let_in(tx: &mut Tx<'_>, job: JobId) -> Result<i64> {
     tx.query_one(
-        "SELECT COALESCE(CAST(SUM(value) AS BIGINT), 0) FROM counters
-         WHERE jobid = $1 AND name IN ('ready', 'waiting', 'active', 'done', 'failed')",
+        "SELECT COALESCE(CAST(SUM(CASE WHEN name = 'requisites' THEN -value ELSE value END)
+                              AS BIGINT), 0) FROM counters
+         WHERE jobid = $1
+           AND name IN ('ready', 'waiting', 'active', 'done', 'failed', 'requisites')",
         &[job.into()],
         |row| row.get(0),
     )
@@ -130,7 +132,7 @@ mod tests {
             assert_eq!(db.read(move |tx| parts_of(tx, job, Part(0), 9))?, [Part(0), Part(1)]);
             assert_eq!(db.read(move |tx| parts_of(tx, job, Part(1), 9))?, [Part(1)]);
             assert_eq!(db.read(move |tx| total(tx, job, "never"))?, 0);
-            assert_eq!(db.read(move |tx| let_in(tx, job))?, 6);
+            assert_eq!(db.read(move |tx| pages_let_in(tx, job))?, 6);
             db.write(|tx| add(tx, Part(2), JobId(8), &[("failed", 0), ("done", 2)]))?;
             db.write(|tx| add(tx, Part(3), JobId(8), &[("done", 1)]))?;
             let all = db.read(|tx| of_jobs(tx, 9))?;

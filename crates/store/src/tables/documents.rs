@@ -10,14 +10,17 @@
 
 mod looks;
 mod outcome;
+mod pointers;
 
 pub(super) use looks::LAST_LOOK;
 pub use looks::note_looks;
 pub use outcome::LookOutcome;
+pub use pointers::{Live, Pointer, live_after, of_chunk, pointers};
 
 use crate::checksums::coverage::DOCUMENTS;
 use crate::checksums::{ColumnPositions, RowIntegrity};
-use crate::ids::{ChunkId, CommitNumber, ConnectionId, DocumentId, JobId, Part, Run};
+use crate::chunkfile::document::DocumentRole;
+use crate::ids::{ChunkId, ConnectionId, DocumentId, Part, Run};
 use crate::tx::overwritten;
 use crate::value::{Raw, Row, column};
 use crate::{Result, Tx, Value};
@@ -72,6 +75,8 @@ pub struct Document {
     pub missing_ms: Option<i64>,
     pub removed_ms: Option<i64>,
     pub reason: Option<String>,
+    /// What outputs have it as.
+    pub role: DocumentRole,
     /// Whether its row is as it was written. No column: its checksum tells.
     pub trust: Trust,
     /// The checksum of its row, of which a look says that it is about it; 0 if it has none yet.
@@ -94,7 +99,7 @@ const COLUMNS: &str = "id, dochash, docid, outcome, httpstatus, mediatype, langu
     etag, lastmodified, version, contenthash, texthash, simhash, redirectpart, \
     redirecthash, duplicatepart, duplicateof, first_ms, checked_ms, fetched_ms, changed_ms, checks, \
     changes, quiet_ms, restless_ms, chunk, ordinal, bodychunk, \
-    missing, missing_run, missing_ms, removed_ms, reason";
+    missing, missing_run, missing_ms, removed_ms, reason, requisite";
 
 /// Where the covered columns are in what is selected, and in what is written.
 static SELECTED: LazyLock<ColumnPositions> =
@@ -108,8 +113,8 @@ static SELECTED_COLUMNS: LazyLock<String> = LazyLock::new(|| {
     format!("d.{row}, {}", looks::selected())
 });
 /// Where the checksum of the row and the first column of the look are in it.
-const ROW_CHECKSUM: usize = 37;
-const LOOK: usize = 38;
+const ROW_CHECKSUM: usize = 38;
+const LOOK: usize = 39;
 
 /// Loads documents of a connection by their keys; unknown ones are left out.
 pub fn load(
@@ -206,6 +211,7 @@ impl Document {
             missing_ms: None,
             removed_ms: None,
             reason: None,
+            role: DocumentRole::Page,
             trust: Trust::Whole,
             row_checksum: 0,
         }
@@ -280,6 +286,7 @@ impl Document {
             self.missing_ms.into(),
             self.removed_ms.into(),
             (&self.reason).into(),
+            self.role.is_requisite().into(),
         ]
     }
 
@@ -327,6 +334,7 @@ impl Document {
             missing_ms: row.get(column!(COLUMNS, "missing_ms"))?,
             removed_ms: row.get(column!(COLUMNS, "removed_ms"))?,
             reason: row.get(column!(COLUMNS, "reason"))?,
+            role: DocumentRole::of_requisite(row.get(column!(COLUMNS, "requisite"))?),
             trust,
             row_checksum: row.get(ROW_CHECKSUM)?,
         };
@@ -356,90 +364,6 @@ impl Document {
             ..Document::new(id, row.get(column!(COLUMNS, "dochash"))?, docid, 0)
         })
     }
-}
-
-/// Where the content of a document is, of a connection that has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Pointer {
-    pub connection: ConnectionId,
-    pub dochash: DocHash,
-    pub chunk: Option<ChunkId>,
-    pub is_removed: bool,
-}
-
-/// What rows there are of documents, of every connection that has them.
-pub fn pointers(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<Pointer>> {
-    let keys: Vec<_> = hashes.iter().map(Value::from).collect();
-    tx.query_in(
-        "SELECT connectionid, dochash, chunk, removed_ms FROM documents WHERE part = $1
-           AND dochash IN ($keys)",
-        &[part.into()],
-        &keys,
-        |row| {
-            let removed_ms: Option<i64> = row.get(3)?;
-            Ok(Pointer {
-                connection: row.get(0)?,
-                dochash: row.get(1)?,
-                chunk: row.get(2)?,
-                is_removed: removed_ms.is_some(),
-            })
-        },
-    )
-}
-
-/// Documents whose content is in a chunk: of which connection, and their keys, after one.
-pub fn of_chunk(
-    tx: &mut Tx<'_>,
-    part: Part,
-    chunk: ChunkId,
-    after: DocumentId,
-    limit: u32,
-) -> Result<Vec<(DocumentId, ConnectionId, DocHash)>> {
-    // The plus keeps SQLite from walking all documents of the part in the order of their ids.
-    tx.query(
-        "SELECT id, connectionid, dochash FROM documents
-         WHERE part = $1 AND chunk = $2 AND chunk IS NOT NULL AND +id > $3
-         ORDER BY +id LIMIT $4",
-        &[part.into(), chunk.into(), after.into(), limit.into()],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-    )
-}
-
-/// A document that is there, and where its content is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Live {
-    pub id: DocumentId,
-    pub connection: ConnectionId,
-    pub dochash: DocHash,
-    pub docid: String,
-    pub chunk: ChunkId,
-    /// The job that committed the chunk, and the number of that commit.
-    pub job: Option<JobId>,
-    pub seq: Option<CommitNumber>,
-}
-
-/// Documents of a part that are there and have content, after one.
-pub fn live_after(tx: &mut Tx<'_>, part: Part, after: DocumentId, limit: u32) -> Result<Vec<Live>> {
-    tx.query(
-        "SELECT d.id, d.connectionid, d.dochash, d.docid, d.chunk, k.jobid, k.seq
-         FROM documents d LEFT JOIN chunks k ON k.part = d.part AND k.id = d.chunk
-         WHERE d.part = $1 AND d.id > $2 AND d.removed_ms IS NULL AND d.chunk IS NOT NULL
-         ORDER BY d.id LIMIT $3",
-        &[part.into(), after.into(), limit.into()],
-        |row| {
-            Ok(Live {
-                id: row.get(0)?,
-                connection: row.get(1)?,
-                dochash: row.get(2)?,
-                docid: row.get(3)?,
-                chunk: row.get(4)?,
-                job: row.get(5)?,
-                seq: row.get(6)?,
-            })
-        },
-    )
 }
 
 #[cfg(test)]

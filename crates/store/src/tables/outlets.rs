@@ -28,6 +28,8 @@ pub struct Outlet {
     /// Whether it, or a transformation on the way, takes the bytes of documents; also that
     /// of another job, which may take the same documents there.
     pub bodies: bool,
+    /// Whether it takes what pages need to be shown.
+    pub requisites: bool,
     /// Whether the job does not send there any more, but has, so that documents of it may
     /// still be there.
     pub former: bool,
@@ -62,6 +64,7 @@ pub struct TransformationStep {
 /// connection has a transformation before it that does.
 const OUTLET: &str = "p.ordinal, p.connectionid, c.connectionname, c.classname, c.config, p.spec,
     c.reindexed, COALESCE(r.bodies, 0) AS own_bodies,
+    COALESCE(r.requisites, 0) AS requisites,
     CASE WHEN EXISTS (
         SELECT 1 FROM jobpipelines q
         JOIN job_definitions e ON e.id = q.ownerid
@@ -84,10 +87,10 @@ pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
              LEFT JOIN registrations r ON r.kind = c.kind AND r.classname = c.classname
              WHERE p.ownerid = $1 AND p.kind = 'output'
              UNION ALL
-             SELECT 0, f.connectionid, c.connectionname, c.classname, c.config, '', 0, 0, 0, 1
+             SELECT 0, f.connectionid, c.connectionname, c.classname, c.config, '', 0, 0, 0, 0, 1
              FROM former_outputs f JOIN connections c ON c.id = f.connectionid
              WHERE f.ownerid = $1
-             ORDER BY 10, 1, 2 LIMIT $2"
+             ORDER BY 11, 1, 2 LIMIT $2"
         ),
         &[job.into(), (2 * STAGES_MAX as i64).into()],
         |row| {
@@ -103,6 +106,7 @@ pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
                 version: short(&format!("{classname}\n{config}\n{spec}\n{reindexed}")),
                 transformations: String::new(),
                 bodies: own || others,
+                requisites: row.get(column!(OUTLET, "requisites"))?,
                 former: row.get(column!(OUTLET, "former"))?,
             };
             Ok((row.get::<i64>(column!(OUTLET, "ordinal"))?, outlet))

@@ -22,33 +22,36 @@
 mod action;
 mod add;
 mod again;
+mod counting;
 mod due;
 pub mod list;
 mod ready;
 mod reason;
 pub mod retry;
+mod role;
 mod settle;
 pub mod sweep;
 
 pub use action::Action;
-pub use add::{AddContext, AddResult, Candidate, add};
+pub use add::{AddContext, AddResult, Candidate, RequisiteRules, add};
 pub use again::{let_in, look_again};
+pub use counting::{REQUISITES, count_part, count_rows};
 pub use due::{hasten, next_due, pull_in, unschedule, wake};
 pub use ready::peek_ready;
 pub use reason::{REASON_BYTES_MAX, Reason, ReasonCode};
-pub use settle::{Presences, SettledDocument, Settlement, settle, settle_with};
+pub use role::{LEVELS_MAX, Standing, has_unlinked, standings};
+pub use settle::{Presences, RoleChange, SettledDocument, Settlement, settle, settle_with};
 
+use crate::chunkfile::document::DocumentRole;
 use crate::dialect::ValueKind;
 use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
 use crate::names::names;
-use crate::tables::{counters, events, removals};
+use crate::tables::events;
 use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
+use counting::{Move, count_moves};
 use page::ids::DocHash;
 use std::collections::{BTreeMap, HashSet};
-
-/// Groups of rows that are counted apart in a part: a job has a few dozen.
-const GROUPS_MAX: u32 = 1_000_000;
 
 /// Where a document stands, in the order of its life. A name is also that of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -105,9 +108,17 @@ pub struct Entry {
     pub list_depth: u8,
     /// The part of who named it first.
     pub parent_part: Option<Part>,
+    /// What it is to the job.
+    pub role: DocumentRole,
+    /// A page that the run has only named as a requisite so far: at its end it becomes one.
+    pub unlinked: bool,
+    /// The last run that named it as a requisite.
+    pub needed_run: Option<Run>,
+    /// Requisites in a row that lead to it, if it is one; [`LEVELS_MAX`] leads no further.
+    pub levels: i64,
 }
 
-const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.state, q.done_run, q.generation, q.failcount, q.failtime, q.seen_run, q.seed_run, q.docpriority, q.parentpart";
+const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.state, q.done_run, q.generation, q.failcount, q.failtime, q.seen_run, q.seed_run, q.docpriority, q.parentpart, q.requisite, q.unlinked, q.needed_run, q.levels";
 
 impl Entry {
     fn from_row(row: &Row<'_>) -> Result<Entry> {
@@ -128,7 +139,22 @@ impl Entry {
             seed_run: row.get(column!(ENTRY, "seed_run"))?,
             list_depth: ready::depth_of(row.get(column!(ENTRY, "docpriority"))?),
             parent_part: row.get(column!(ENTRY, "parentpart"))?,
+            role: DocumentRole::of_requisite(row.get(column!(ENTRY, "requisite"))?),
+            unlinked: row.get(column!(ENTRY, "unlinked"))?,
+            needed_run: row.get(column!(ENTRY, "needed_run"))?,
+            levels: row.get(column!(ENTRY, "levels"))?,
         })
+    }
+
+    /// Where it stands, for whoever judges what it leads to.
+    pub fn standing(&self) -> Standing {
+        Standing { hops: self.hops, role: self.looked_at_as(), levels: self.levels }
+    }
+
+    /// As what it is looked at: a page that nothing has linked to in this run leads on as a
+    /// requisite does.
+    pub fn looked_at_as(&self) -> DocumentRole {
+        DocumentRole::of_requisite(self.unlinked || self.role.is_requisite())
     }
 }
 
@@ -241,7 +267,7 @@ pub fn next_older_bin(
 /// The plus keeps SQLite from walking all that is ready in the job instead of
 /// looking up the id.
 const CLAIM: &str = "WHERE queue.part = $1 AND +queue.jobid = $2 AND queue.state = $4
-       AND COALESCE(queue.done_run, -1) = $5
+       AND COALESCE(queue.done_run, -1) = $5 AND queue.requisite = $7
        AND NOT EXISTS (SELECT 1 FROM queue o
                        WHERE o.part = queue.part AND o.dochash = queue.dochash
                          AND o.state = 'active')
@@ -271,12 +297,13 @@ fn claim_to(
     }
     // One statement for each kind, because the counters need to know what the rows
     // were before, and that nothing has happened to them since.
-    let mut kinds: BTreeMap<(State, Option<Run>), Vec<Vec<Value<'_>>>> = BTreeMap::new();
+    let mut kinds: BTreeMap<_, Vec<Vec<Value<'_>>>> = BTreeMap::new();
     for entry in &peeked {
-        kinds.entry((entry.state, entry.done_run)).or_default().push(vec![entry.id.into()]);
+        let kind = (entry.state, entry.done_run, entry.role);
+        kinds.entry(kind).or_default().push(vec![entry.id.into()]);
     }
     let mut claimed = 0;
-    for ((state, done_run), rows) in kinds {
+    for ((state, done_run, role), rows) in kinds {
         // What waits for its end is looked at if a later run takes it before.
         let looks = (state == State::Waiting).then_some(Action::Fetch);
         let fixed = [
@@ -286,13 +313,14 @@ fn claim_to(
             state.name().into(),
             done_run.unwrap_or(Run(-1)).into(),
             action.or(looks).map(Action::name).into(),
+            role.is_requisite().into(),
         ];
         let set = "UPDATE queue SET state = 'active', chunk = $3, action = COALESCE($6, action),
              checktime = CASE WHEN $6 IN ('clean', 'delete') THEN checktime END,
              claimed_state = CASE WHEN $6 IN ('clean', 'delete') THEN state END,
              claimed_action = CASE WHEN $6 IN ('clean', 'delete') THEN action END";
         let count = tx.update_rows(set, &fixed, &[ValueKind::Int], &rows, CLAIM)? as i64;
-        count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
+        count_moves(tx, place, &[Move { from: state, to: State::Active, role, count }])?;
         claimed += count;
     }
     if claimed == peeked.len() as i64 {
@@ -326,24 +354,26 @@ pub fn active_in(tx: &mut Tx<'_>, place: Place, claim: ChunkId, limit: u32) -> R
 /// Makes everything that is active in a claim ready again. What was to be swept is what it
 /// was: that claim never happened. Returns how many documents that were.
 pub fn unclaim(tx: &mut Tx<'_>, place: Place, claim: ChunkId) -> Result<u64> {
-    let freed: Vec<(BinId, State)> = tx.query(
+    let freed: Vec<(BinId, State, bool)> = tx.query(
         "UPDATE queue SET chunk = NULL, claimed_state = NULL, claimed_action = NULL,
              state = COALESCE(claimed_state, CASE WHEN action IN ('clean', 'delete')
                                   AND done_run IS NOT NULL THEN 'done' ELSE 'ready' END),
              action = COALESCE(claimed_action, CASE WHEN action IN ('clean', 'delete')
                                   THEN 'fetch' ELSE action END)
          WHERE part = $1 AND jobid = $2 AND state = 'active' AND chunk = $3
-         RETURNING bin, state",
+         RETURNING bin, state, requisite",
         &[place.part.into(), place.job.into(), claim.into()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
-    let mut moves: BTreeMap<State, i64> = BTreeMap::new();
-    for (_, state) in &freed {
-        *moves.entry(*state).or_default() += 1;
-    }
-    moves.insert(State::Active, -(freed.len() as i64));
-    count_moves(tx, place, &moves.into_iter().collect::<Vec<_>>())?;
-    let is_ready = |it: &&(BinId, State)| it.1 == State::Ready;
+    let moves: Vec<Move> = freed
+        .iter()
+        .map(|(_, to, is_requisite)| {
+            let role = DocumentRole::of_requisite(*is_requisite);
+            Move { from: State::Active, to: *to, role, count: 1 }
+        })
+        .collect();
+    count_moves(tx, place, &moves)?;
+    let is_ready = |it: &&(BinId, State, bool)| it.1 == State::Ready;
     let ready: Vec<BinId> = freed.iter().filter(is_ready).map(|it| it.0).collect();
     add::mark_bins(tx, place, ready)?;
     Ok(freed.len() as u64)
@@ -363,17 +393,6 @@ pub fn load(tx: &mut Tx<'_>, place: Place, ids: &[QueueId]) -> Result<Vec<Entry>
     )
 }
 
-/// How far documents of a job are from their nearest seeds.
-pub fn hops(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<Vec<(DocHash, i64)>> {
-    let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
-    tx.query_in(
-        "SELECT dochash, hops FROM queue WHERE part = $1 AND +jobid = $2 AND dochash IN ($keys)",
-        &[place.part.into(), place.job.into()],
-        &keys,
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )
-}
-
 /// The row of a document in a job.
 pub fn find(tx: &mut Tx<'_>, place: Place, dochash: DocHash) -> Result<Option<Entry>> {
     tx.query_opt(
@@ -384,48 +403,6 @@ pub fn find(tx: &mut Tx<'_>, place: Place, dochash: DocHash) -> Result<Option<En
         &[place.part.into(), (&dochash).into(), place.job.into()],
         Entry::from_row,
     )
-}
-
-/// Counts the rows of all jobs of a part as their counters do, in one walk, for `verify`.
-pub fn count_part(tx: &mut Tx<'_>, part: Part) -> Result<Vec<(JobId, String, i64)>> {
-    let groups: Vec<(JobId, String, bool, Option<String>, i64)> = tx.query(
-        "SELECT jobid, state, has_document, leaving, COUNT(*) FROM queue WHERE part = $1
-         GROUP BY jobid, state, has_document, leaving
-         ORDER BY jobid, state, has_document, leaving LIMIT $2",
-        &[part.into(), GROUPS_MAX.into()],
-        |row| {
-            let has_document = row.get::<i64>(2)? == 1;
-            Ok((row.get(0)?, row.get(1)?, has_document, row.get(3)?, row.get(4)?))
-        },
-    )?;
-    let mut counted: BTreeMap<(JobId, String), i64> = BTreeMap::new();
-    for (job, state, has_document, leaving, count) in groups {
-        let documents = has_document.then(|| removals::DOCUMENTS.to_owned());
-        let leaving = leaving.map(|cause| removals::counter(&cause));
-        for name in [Some(state), documents, leaving].into_iter().flatten() {
-            *counted.entry((job, name)).or_default() += count;
-        }
-    }
-    Ok(counted.into_iter().map(|((job, name), count)| (job, name, count)).collect())
-}
-
-/// Counts the rows of each state, those with a document and those that are to lose it, the
-/// slow way, for `doctor` and tests.
-pub fn count_rows(tx: &mut Tx<'_>, place: Place) -> Result<Vec<(String, i64)>> {
-    let mut counted = tx.query(
-        "SELECT state, COUNT(*) FROM queue WHERE part = $1 AND jobid = $2
-         GROUP BY state ORDER BY state LIMIT 10",
-        &[place.part.into(), place.job.into()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    counted.extend(removals::count_rows(tx, place)?);
-    Ok(counted)
-}
-
-/// Books changes of state in the counters.
-fn count_moves(tx: &mut Tx<'_>, place: Place, moves: &[(State, i64)]) -> Result<()> {
-    let deltas: Vec<_> = moves.iter().map(|(state, delta)| (state.name(), *delta)).collect();
-    counters::add(tx, place.part, place.job, &deltas)
 }
 
 #[cfg(test)]

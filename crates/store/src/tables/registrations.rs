@@ -30,15 +30,16 @@ pub struct Registration {
 pub fn register(tx: &mut Tx<'_>, connector: &Connector, now_ms: i64) -> Result<bool> {
     let is_new = !is_registered(tx, connector.kind, connector.name)?;
     tx.execute(
-        "INSERT INTO registrations (kind, classname, description, bodies, registered_ms)
-         VALUES ($1, $2, $3, $4, $5)
+        "INSERT INTO registrations (kind, classname, description, bodies, requisites, registered_ms)
+         VALUES ($1, $2, $3, $4, $5, $6)
          ON CONFLICT (kind, classname) DO UPDATE SET description = excluded.description,
-             bodies = excluded.bodies",
+             bodies = excluded.bodies, requisites = excluded.requisites",
         &[
             connector.kind.name().into(),
             connector.name.into(),
             connector.about.into(),
-            i64::from(connector.takes_bodies).into(),
+            connector.takes_bodies.into(),
+            connector.takes_requisites.into(),
             now_ms.into(),
         ],
     )?;

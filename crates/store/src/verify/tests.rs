@@ -182,7 +182,13 @@ fn queue_hosts(tx: &mut crate::Tx<'_>, hosts: i64) -> Result<()> {
             seed: true,
             ..candidate(host * 2 + number, format!("http://{name}/{number}"), &name)
         };
-        let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
+        let adding = AddContext {
+            place,
+            run: Run(1),
+            now_ms: 0,
+            room: None,
+            requisites: Default::default(),
+        };
         queue::add(tx, adding, &[document(0), document(1)])?;
     }
     Ok(())

@@ -103,7 +103,13 @@ impl Life<'_> {
         let candidates: Vec<Candidate> = ids.iter().map(document).collect();
         self.db
             .write(move |tx| {
-                let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
+                let adding = AddContext {
+                    place,
+                    run: Run(1),
+                    now_ms: 0,
+                    room: None,
+                    requisites: Default::default(),
+                };
                 queue::add(tx, adding, &candidates).map(|_| ())
             })
             .unwrap();
@@ -172,7 +178,8 @@ impl Life<'_> {
                     .map(|id| SettledDocument { id: *id, generation: 1, to: Settlement::Done })
                     .collect();
                 let round = removals::lock_round(tx, JOB)?;
-                let presences = Presences { by_id: &by_id, round };
+                let roles = HashMap::new();
+                let presences = Presences { by_id: &by_id, round, roles: &roles };
                 queue::settle_with(tx, place, chunk, Run(1), &settled, presences)
             })
             .unwrap();

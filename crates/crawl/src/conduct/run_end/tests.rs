@@ -20,7 +20,13 @@ fn failed(db: &Db, connector: &'static str) -> Result<()> {
         let connection = Connection::new(ConnectionId(1), "source", connector);
         connections::save(tx, ConnectionKind::Repository, &connection, 0)?;
         jobs::save(tx, &Job::new(PLACE.job, "a", ConnectionId(1)), 0)?;
-        let adding = AddContext { place: PLACE, run: Run(1), now_ms: 0, room: None };
+        let adding = AddContext {
+            place: PLACE,
+            run: Run(1),
+            now_ms: 0,
+            room: None,
+            requisites: Default::default(),
+        };
         queue::add(tx, adding, &[candidate(1, "/share/below", "")])?;
         let asking = LeaseRequest {
             node: NodeId(1),

@@ -309,7 +309,9 @@ async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &WebJob) -> Outcom
     let mut ask = FetchRequest::new(url, &web.guard);
     ask.user_agent = Some(&web.user_agent);
     ask.headers = &headers;
-    ask.media_types = &web.spec.scope.media_types;
+    if !task.claimed.entry.looked_at_as().is_requisite() {
+        ask.media_types = &web.spec.scope.media_types;
+    }
     ask.bandwidth = task.bandwidth.as_deref();
     // "Nothing new" is an answer only for what outputs have, and when this job has read
     // the document's links before and does not want to read them again.

@@ -160,13 +160,15 @@ impl DocumentTask {
     }
 
     /// Whether it is enough to hear that a document is as it was: outputs have it, its bytes
-    /// are there if they are wanted, and it was read by the rules that hold now.
+    /// are there if they are wanted, it is what it was to them, and it was read by the rules that
+    /// hold now.
     pub(crate) fn may_be_same(&self, known: &Document) -> bool {
         let lacks_body = self.job.settings.bodies && known.body_chunk.is_none();
-        let rules = self.job.web().map(|web| web.scope.content_rules());
+        let web = self.job.web();
         let same = opened(known.version.as_deref(), &self.claimed.data)
             .map(|version| version.filter(|it| !it.is_empty()))
-            .is_some_and(|version| rules.is_none_or(|rules| rules == version));
+            .is_some_and(|version| web.is_none_or(|web| web.was_read_alike(version)));
+        let same = same && known.role == self.job.role_after(&self.claimed.entry, known);
         self.is_recheck() && crate::compare::is_live(known) && !lacks_body && same
     }
 }

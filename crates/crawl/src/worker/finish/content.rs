@@ -5,10 +5,9 @@
 
 use super::{FinishContext, ResultClass, again, looking, push, unknown};
 use crate::batch::{Batch, Had, KeptBody};
-use crate::compare::{ComparedContent, LookPosition, SeenDocument, Validators, compare};
-use crate::connectors::web::LINK;
+use crate::compare::{self, ComparedContent, LookPosition, SeenDocument, Validators, compare};
 use crate::fetch::HeaderMap;
-use crate::job::{JobWork, LinkOrigin};
+use crate::job::{JobWork, LinkOrigin, names_requisites};
 use crate::repository::Reference;
 use crate::targets::Target;
 use crate::worker::ask::tasks::ClaimedDocument;
@@ -16,10 +15,10 @@ use bytes::Bytes;
 use page::facts::Facts;
 use page::ids::DocHash;
 use std::net::IpAddr;
-use store::chunkfile::document::{Change, DocumentRecord, Fetch, Field};
+use store::chunkfile::document::{Change, DocumentRecord, DocumentRole, Fetch, Field};
 use store::tables::carrydown::Data;
 use store::tables::documents::Document;
-use store::tables::queue::{Entry, ReasonCode, Settlement};
+use store::tables::queue::{Entry, Settlement};
 use store::tables::removals::Presence;
 
 /// What was read of a document.
@@ -66,7 +65,10 @@ pub(super) fn settle_read(
     };
     let looked = looking(at, job, batch);
     let mut compared = compare(&known, &SeenDocument::Content(content), looked);
+    let role = job.role_after(&entry, &known);
+    let change = change_of(compared.change, &known, role, &read.facts);
     let document = &mut compared.document;
+    document.role = role;
     document.version = read.version;
     if read.is_due {
         // Asked for without them, it comes and is read again.
@@ -75,9 +77,10 @@ pub(super) fn settle_read(
     if job.only_leads(entry.hops) {
         batch.job.unlisted.insert(entry.dochash);
     }
-    let change = compared.change.unwrap_or(Change::Keep);
+    batch.note_role(&entry);
     let mut record = DocumentRecord::new(entry.docid.clone(), job.id.0, change);
     let (etag, last_modified) = (document.etag.clone(), document.last_modified.clone());
+    record.role = role;
     record.fetch = Some(Fetch { status, fetched_ms, etag, last_modified, ..Fetch::default() });
     if store_if_new(job, change, document, looked) {
         if job.settings.bodies {
@@ -103,6 +106,20 @@ pub(super) fn settle_read(
     }
 }
 
+/// What outputs must hear of a document that was read. One that says what it said is another to
+/// them if its role is, or if what is stored of it does not name what it needs.
+fn change_of(
+    compared: Option<Change>,
+    known: &Document,
+    role: DocumentRole,
+    facts: &Facts,
+) -> Change {
+    let change = compared.unwrap_or(Change::Keep);
+    let is_unnamed = !facts.requisites.is_empty() && !names_requisites(known.version.as_deref());
+    let is_another = compare::is_live(known) && (known.role != role || is_unnamed);
+    if change == Change::Keep && is_another { Change::Update } else { change }
+}
+
 /// Has what a document says stored with this chunk, if it is new, or if its bytes are wanted and
 /// nobody has kept them so far. Returns whether it is.
 fn store_if_new(
@@ -124,17 +141,17 @@ fn store_if_new(
 pub(super) struct NamedLink {
     docid: String,
     dochash: DocHash,
-    link: &'static str,
-    cut: Option<ReasonCode>,
-    list_depth: u8,
+    /// How it was found, but for who names it.
+    found: LinkOrigin,
     /// What it is handed.
     data: Data,
 }
 
 impl From<Target> for NamedLink {
     fn from(target: Target) -> NamedLink {
-        let Target { url: docid, dochash, cut, data, list_depth } = target;
-        NamedLink { docid, dochash, link: LINK, cut, list_depth, data }
+        let found = LinkOrigin::of(&target);
+        let Target { url: docid, dochash, data, .. } = target;
+        NamedLink { docid, dochash, found, data }
     }
 }
 
@@ -142,7 +159,7 @@ impl From<Reference> for NamedLink {
     fn from(reference: Reference) -> NamedLink {
         let Reference { docid, link, data } = reference;
         let dochash = DocHash::of(&docid);
-        NamedLink { docid, dochash, link, cut: None, list_depth: 0, data }
+        NamedLink { docid, dochash, found: LinkOrigin { link, ..LinkOrigin::default() }, data }
     }
 }
 
@@ -157,11 +174,11 @@ pub(super) fn name_links(
     let (hops, parent) = (entry.hops + 1, Some((at.part, entry.dochash)));
     batch.clear_references(job, entry.dochash);
     for named in links {
-        let NamedLink { docid, dochash, link, cut, list_depth, data } = named;
+        let NamedLink { docid, dochash, found, data } = named;
         if !data.is_empty() {
             batch.hand(entry.dochash, job.address(&docid).part, dochash, data);
         }
-        let found = LinkOrigin { hops, parent, link, cut, list_depth, ..LinkOrigin::default() };
+        let found = LinkOrigin { hops, parent, ..found };
         batch.link(at.links(job), docid, dochash, found);
     }
 }

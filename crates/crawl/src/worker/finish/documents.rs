@@ -160,7 +160,7 @@ impl Worker {
         sweep: Sweep,
         swept: Vec<SweptDocument>,
     ) {
-        for SweptDocument { claimed, is_shared, released } in swept {
+        for SweptDocument { claimed, shared, released } in swept {
             let (id, docid) = (claimed.entry.id, claimed.entry.docid.clone());
             let why = match sweep {
                 Sweep::Left { .. } => {
@@ -172,13 +172,16 @@ impl Worker {
             let class = self.settle(part, job, id, 0, |at, batch| match (sweep, released) {
                 (Sweep::Delete, _) => {
                     let reason = RemoveReason::JobDeleted;
-                    finish::swept(at, batch, job, claimed, reason, is_shared)
+                    finish::swept(at, batch, job, claimed, reason, shared)
                 }
                 (Sweep::Left { .. }, _) => finish::given_up(at, batch, job, claimed, why),
-                (_, Some(mark)) => finish::leave(at, batch, job, claimed, mark, is_shared),
+                (_, Some(mark)) => finish::leave(at, batch, job, claimed, mark, shared),
+                (_, None) if claimed.entry.unlinked && claimed.entry.seen_run >= job.run => {
+                    finish::unlinked(at, batch, job, claimed, shared)
+                }
                 (_, None) => {
                     let reason = RemoveReason::Unreachable;
-                    finish::swept(at, batch, job, claimed, reason, is_shared)
+                    finish::swept(at, batch, job, claimed, reason, shared)
                 }
             });
             self.deps.progress.finished(job.run_key(), &class, &docid);

@@ -10,10 +10,10 @@ use crate::batch::Batch;
 use crate::compare::{self, SeenDocument, compare};
 use crate::job::JobWork;
 use crate::worker::ask::tasks::ClaimedDocument;
-use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
+use store::chunkfile::document::{Change, DocumentRecord, DocumentRole, RemoveReason};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
-use store::tables::queue::{Entry, Reason, ReasonCode, Settlement};
+use store::tables::queue::{Entry, Reason, ReasonCode, RoleChange, Settlement};
 use store::tables::removals::{Mark, Presence};
 
 /// A document that an older run queued and this one has not found: it is not looked at.
@@ -34,7 +34,7 @@ pub(crate) fn swept(
     job: &JobWork,
     claimed: ClaimedDocument,
     reason: RemoveReason,
-    is_shared: bool,
+    shared: Option<DocumentRole>,
 ) -> ResultClass {
     let ClaimedDocument { entry, known, too_far, .. } = claimed;
     batch.swept += 1;
@@ -56,7 +56,7 @@ pub(crate) fn swept(
         return ResultClass::Leaving;
     }
     push(at, batch, job, &entry, to);
-    remove(at, batch, job, &entry, known.filter(|_| !is_shared), reason)
+    remove(at, batch, job, &entry, DocumentRemoval { known, shared, reason })
 }
 
 /// The rule that keeps a document out of its job, and why it is removed because of it.
@@ -67,7 +67,7 @@ fn rule_against(
 ) -> Option<(Reason, RemoveReason)> {
     let scope = job.web().map(|web| &web.scope);
     if let Some(scope) = scope
-        && let Err(cut) = scope.judge(&entry.docid, entry.hops)
+        && let Err(cut) = scope.judge_as(entry.looked_at_as(), &entry.docid, entry.hops)
     {
         let why = Reason::known(cut.code(), Some(&scope.explain(cut)));
         return Some((why, RemoveReason::OutOfScope));
@@ -83,7 +83,7 @@ pub(crate) fn leave(
     job: &JobWork,
     claimed: ClaimedDocument,
     mark: Mark,
-    is_shared: bool,
+    shared: Option<DocumentRole>,
 ) -> ResultClass {
     let ClaimedDocument { entry, known, .. } = claimed;
     let Mark { cause, round, reason } = mark;
@@ -103,7 +103,7 @@ pub(crate) fn leave(
     };
     batch.job.presences.insert(entry.id, Presence::Absent);
     push(at, batch, job, &entry, to);
-    remove(at, batch, job, &entry, known.filter(|_| !is_shared), cause)
+    remove(at, batch, job, &entry, DocumentRemoval { known, shared, reason: cause })
 }
 
 /// A document that has lived for as long as its job says: it leaves the job, and is not
@@ -116,7 +116,47 @@ pub(crate) fn expired(
 ) -> ResultClass {
     let ClaimedDocument { entry, known, .. } = claimed;
     push(at, batch, job, &entry, Settlement::Deleted);
-    remove(at, batch, job, &entry, known, RemoveReason::Expired)
+    let shared = known.is_none().then_some(DocumentRole::Page);
+    remove(at, batch, job, &entry, DocumentRemoval { known, shared, reason: RemoveReason::Expired })
+}
+
+/// A page that the run has only named as a requisite: it is one from now on.
+pub(crate) fn unlinked(
+    at: FinishContext<'_>,
+    batch: &mut Batch,
+    job: &JobWork,
+    claimed: ClaimedDocument,
+    shared: Option<DocumentRole>,
+) -> ResultClass {
+    let ClaimedDocument { entry, known, .. } = claimed;
+    batch.swept += 1;
+    push(at, batch, job, &entry, Settlement::Done);
+    batch.job.roles.insert(entry.id, RoleChange::Requisite);
+    batch.job.requisites.insert(entry.dochash);
+    match (known, shared) {
+        // Only outputs of this job hear of it.
+        (_, Some(DocumentRole::Page)) => batch.job.kept_by_others.push(entry.dochash),
+        (Some(known), _) => become_requisite(batch, job, &entry, &known),
+        (None, _) => {}
+    }
+    ResultClass::Updated
+}
+
+/// Tells outputs that a page is only a requisite now. What it says stays where it is.
+fn become_requisite(batch: &mut Batch, job: &JobWork, entry: &Entry, known: &Document) {
+    let change = if compare::is_live(known) { Change::Update } else { Change::NoContent };
+    let role = DocumentRole::Requisite;
+    let record = DocumentRecord::new(entry.docid.clone(), job.id.0, change);
+    batch.record(DocumentRecord { role, ..record });
+    batch.document(known, Document { role, ..known.clone() });
+}
+
+/// A document that leaves its job.
+struct DocumentRemoval {
+    known: Option<Box<Document>>,
+    /// As what another job keeps it, if one does.
+    shared: Option<DocumentRole>,
+    reason: RemoveReason,
 }
 
 /// Tells outputs that a document is gone, if it was theirs.
@@ -125,22 +165,27 @@ fn remove(
     batch: &mut Batch,
     job: &JobWork,
     entry: &Entry,
-    known: Option<Box<Document>>,
-    reason: RemoveReason,
+    removal: DocumentRemoval,
 ) -> ResultClass {
-    let Some(known) = known else {
+    let DocumentRemoval { known, shared, reason } = removal;
+    let (Some(known), None) = (&known, shared) else {
         // Outputs that no other job sends it to lose it.
         batch.job.kept_by_others.push(entry.dochash);
+        let is_page = known.as_ref().filter(|it| compare::is_live(it) && !it.role.is_requisite());
+        if let (Some(DocumentRole::Requisite), Some(known)) = (shared, is_page) {
+            become_requisite(batch, job, entry, known);
+        }
         return ResultClass::Forbidden(Forbidding::Shared);
     };
-    let compared = compare(&known, &SeenDocument::Swept { reason }, looking(at, job, batch));
+    let compared = compare(known, &SeenDocument::Swept { reason }, looking(at, job, batch));
     if let Some(change) = compared.change {
-        batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
+        let record = DocumentRecord::new(entry.docid.clone(), job.id.0, change);
+        batch.record(DocumentRecord { role: known.role, ..record });
         if change != Change::NoContent {
             batch.history.push(deletion(at, job, entry, reason));
         }
     }
-    batch.document(&known, compared.document);
+    batch.document(known, compared.document);
     ResultClass::Removed(reason)
 }
 

@@ -13,7 +13,7 @@ use crate::carrydown;
 use crate::compare::{SeenDocument, Validators};
 use crate::connectors::web::REDIRECT;
 use crate::fetch::{self, Fetched, HeaderMap, Outcome, PAGE_HOPS_MAX, Redirect};
-use crate::job::{JobWork, LinkOrigin};
+use crate::job::{JobWork, LinkOrigin, WebJob};
 use crate::scope::Cut;
 use crate::worker::ask::tasks::{ClaimedDocument, DocumentDone};
 use crate::worker::read::ParsedDocument;
@@ -45,7 +45,8 @@ pub(crate) fn document(
     fetch.description = internal
         .clone()
         .or(fetch.description)
-        .or_else(|| reading.as_ref().and_then(|it| it.notes.sentence()));
+        .or_else(|| reading.as_ref().and_then(|it| it.notes.sentence()))
+        .or_else(|| claimed.entry.role.is_requisite().then(|| "needed by pages".to_owned()));
     let records = batch.records.len();
     let class = match outcome {
         Outcome::Body(body) => {
@@ -155,11 +156,11 @@ fn body_read(
     if let Some(expression) = excluded {
         return exclude_content(at, batch, job, claimed, &expression, status);
     }
-    let rules = job.web().and_then(|web| web.scope.content_rules());
+    let rules = job.web().and_then(WebJob::reading_rules);
     let document = ReadDocument {
         status: body.status,
         fetched_ms: began_ms,
-        version: carrydown::sealed(rules.map(str::to_owned), &data),
+        version: carrydown::sealed(rules, &data),
         validators: validators(&body.headers),
         facts,
         fields,
@@ -194,7 +195,8 @@ fn redirected(
     let address = job.address(&to);
     let dochash = DocHash::of(&to);
     let redirects = entry.redirects + 1;
-    let cut = match web.scope.judge(&to, entry.hops) {
+    let role = entry.looked_at_as();
+    let cut = match web.scope.judge_as(role, &to, entry.hops) {
         Err(Cut::Reach | Cut::NotIncluded | Cut::Excluded(_)) => Some(None),
         Err(cut) => Some(Some(cut.code())),
         Ok(()) if redirects > i64::from(PAGE_HOPS_MAX) => Some(Some(ReasonCode::Redirects)),
@@ -205,8 +207,18 @@ fn redirected(
     if cut != Some(None) && to != entry.docid {
         let parent = Some((at.part, entry.dochash));
         let (hops, cut, list_depth) = (entry.hops, cut.flatten(), entry.list_depth);
-        let link = REDIRECT;
-        let found = LinkOrigin { hops, redirects, seed: false, parent, link, cut, list_depth };
+        let (link, levels) = (REDIRECT, entry.levels);
+        let found = LinkOrigin {
+            hops,
+            redirects,
+            seed: false,
+            parent,
+            link,
+            cut,
+            list_depth,
+            role,
+            levels,
+        };
         batch.link(at.links(job), to.clone(), dochash, found);
     }
     let hop = Hop { url: entry.docid.clone(), status };

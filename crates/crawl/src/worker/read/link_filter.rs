@@ -13,6 +13,7 @@ use crate::budget::{
 };
 use crate::budget::{ContentDigest, FetchedDocument};
 use crate::job::{JobWork, WebJob};
+use crate::targets::Target;
 use crate::worker::Worker;
 use crate::worker::ask::tasks::{ClaimedDocument, DocumentTask};
 use crate::worker::read::ParsedDocument;
@@ -131,6 +132,10 @@ impl LinkFilter {
         is_named_elsewhere: bool,
     ) {
         let (job, entry) = (task.job.id, &task.claimed.entry);
+        if entry.looked_at_as().is_requisite() {
+            // It is no page, and leads to none: they have a budget of their own.
+            return;
+        }
         let (web, host) = (task.job.web(), host_of(&entry.docid));
         let look = look_of(&task.claimed, &reading.facts);
         let from = self.budgets.fetched(&FetchedDocument {
@@ -147,7 +152,8 @@ impl LinkFilter {
         });
         self.count_list(task, reading, look);
         let hops = entry.hops + 1;
-        for target in reading.targets.iter_mut().filter(|target| target.cut.is_none()) {
+        let is_judged = |it: &&mut Target| it.cut.is_none() && !it.role.is_requisite();
+        for target in reading.targets.iter_mut().filter(is_judged) {
             let dochash = target.dochash;
             let is_outside = look == LookKind::First && host_of(&target.url) != host;
             if is_outside {
@@ -185,7 +191,7 @@ impl LinkFilter {
     /// queued.
     pub fn closed(&mut self, job: &JobWork, claimed: &ClaimedDocument) -> Option<ClosedPattern> {
         let entry = &claimed.entry;
-        if entry.done_run.is_some() {
+        if entry.done_run.is_some() || entry.looked_at_as().is_requisite() {
             return None;
         }
         self.budgets.judge(&CandidateLink {

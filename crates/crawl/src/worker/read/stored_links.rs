@@ -7,7 +7,6 @@
 
 use crate::batch::known_links::KnownLinks;
 use crate::batch::{Batch, LinkContext};
-use crate::connectors::web::LINK;
 use crate::job::{JobWork, LinkOrigin};
 use crate::targets::targets_of;
 use page::facts::Facts;
@@ -21,7 +20,7 @@ use store::{Db, Result, pack};
 /// Chunks whose links are kept in memory.
 const CHUNKS_MAX: usize = 16;
 
-/// What links a document has, by its place in its chunk and its key, which does not match
+/// What links a document has and what it needs, by its place in its chunk and its key, which does not match
 /// where a damaged row points to; nothing else is kept.
 type ChunkLinks = HashMap<(i64, DocHash), Facts>;
 
@@ -61,13 +60,12 @@ impl StoredLinks {
             };
             let Some(facts) = chunk.get(&(it.facts.1, it.dochash)) else { continue };
             let Some(web) = job.web() else { continue };
-            let targets = targets_of(web, &it.docid, it.hops, facts, &[]);
-            let (hops, parent) = (it.hops + 1, Some((part, it.dochash)));
+            let targets = targets_of(web, &it.docid, it.standing, facts, &[]);
+            let (hops, parent) = (it.standing.hops + 1, Some((part, it.dochash)));
             let at = LinkContext { job, ids: &self.ids, known: &self.known };
             batch.clear_leads(job, it.dochash);
             for target in targets {
-                let cut = target.cut;
-                let found = LinkOrigin { hops, parent, link: LINK, cut, ..LinkOrigin::default() };
+                let found = LinkOrigin { hops, parent, ..LinkOrigin::of(&target) };
                 batch.link(at, target.url, target.dochash, found);
             }
         }
@@ -101,8 +99,12 @@ fn read(db: &Db, objects: &Objects, part: Part, chunk: ChunkId) -> Result<ChunkL
     for (ordinal, record) in (0..).zip(records.into_iter().flatten()) {
         let record = record?;
         if let Some(facts) = record.facts {
-            let directives = facts.directives;
-            let facts = Facts { links: facts.links, directives, ..Facts::default() };
+            let facts = Facts {
+                links: facts.links,
+                directives: facts.directives,
+                requisites: facts.requisites,
+                ..Facts::default()
+            };
             links.insert((ordinal, record.dochash), facts);
         }
     }

@@ -19,6 +19,7 @@ use crate::place::{OpenPlace, Place};
 use crate::text::shown;
 use crate::verbs::crawl::audit::AuditedChange;
 use crate::verbs::crawl::flags::{self, CrawlFlags};
+use crate::verbs::crawl::mirror::MirrorTarget;
 use crate::verbs::crawl::request::CrawlRequest;
 use ::crawl::begin::{self, Begun};
 use ::crawl::definitions::WebSpec;
@@ -51,6 +52,13 @@ Examples:
 
 Exit code: 0 the run finished, 1 it was stopped before that or could fetch nothing, 2 error.")]
 pub struct Args {
+    #[command(flatten)]
+    crawl: CrawlArgs,
+}
+
+/// What is crawled, and where.
+#[derive(ClapArgs)]
+pub struct CrawlArgs {
     /// Where the crawl begins; can be omitted for an existing job
     #[arg(value_name = "URL")]
     seeds: Vec<String>,
@@ -80,13 +88,26 @@ pub struct Args {
     min_free: u64,
 }
 
+impl CrawlArgs {
+    /// Whether answers are JSON.
+    pub fn is_json(&self) -> bool {
+        self.place.json()
+    }
+}
+
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    crawl(args.crawl, None)
+}
+
+/// Crawls; `mirror` is where the job keeps a browsable copy from now on.
+pub fn crawl(args: CrawlArgs, mirror: Option<MirrorTarget>) -> anyhow::Result<ExitCode> {
     let first = args.seeds.first().map(|seed| flags::seed_url(seed)).transpose()?;
     let request = CrawlRequest {
         name: job_name(&args, first.as_deref())?,
         seeds: args.seeds.clone(),
         flags: args.flags.clone(),
         reopen: args.reopen,
+        mirror,
     };
     // What is wrong with the flags is said before anything is made.
     request.new_spec()?;
@@ -102,10 +123,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let _listening = held.listen("crawl")?;
     let node_name = node_name(args.node.as_deref(), &held);
-    let name = request.name;
+    let (name, mirror) = (request.name, request.mirror);
     let is_edited = known.as_ref().is_none_or(|job| job.docspec != spec.to_json());
     let audited = is_edited.then(|| AuditedChange::begin(&held.db, &name)).transpose()?;
-    let crawl = Crawl { args: &args, held: &held, name, spec, node_name, lease_ms };
+    let crawl = Crawl { args: &args, held: &held, name, spec, mirror, node_name, lease_ms };
     crawl.run(audited.as_ref())
 }
 
@@ -117,7 +138,7 @@ enum CrawlPlace {
 }
 
 /// Takes the place; a crawl of a directory that another process works on is handed to it.
-fn hold_or_hand_over(args: &Args, request: &CrawlRequest) -> anyhow::Result<CrawlPlace> {
+fn hold_or_hand_over(args: &CrawlArgs, request: &CrawlRequest) -> anyhow::Result<CrawlPlace> {
     loop {
         // A job that must be there already makes nothing.
         let held = args.place.patiently(|place| match args.seeds.is_empty() {
@@ -147,7 +168,7 @@ fn hold_or_hand_over(args: &Args, request: &CrawlRequest) -> anyhow::Result<Craw
 
 /// Has another process crawl. `None` when it has ended before.
 fn hand_over(
-    args: &Args,
+    args: &CrawlArgs,
     request: &CrawlRequest,
     holder: Holder,
 ) -> anyhow::Result<Option<ExitCode>> {
@@ -158,7 +179,7 @@ fn hand_over(
     exit_code(&outcome.db, &request.name, &outcome.summary, outcome.ended).map(Some)
 }
 
-fn job_name(args: &Args, first: Option<&str>) -> anyhow::Result<String> {
+fn job_name(args: &CrawlArgs, first: Option<&str>) -> anyhow::Result<String> {
     match (&args.job, first) {
         (Some(name), _) => Ok(name.clone()),
         (None, Some(url)) => Ok(page::url::host_of(url).to_owned()),
@@ -183,10 +204,11 @@ pub fn node_name(given: Option<&str>, held: &OpenPlace) -> String {
 }
 
 struct Crawl<'a> {
-    args: &'a Args,
+    args: &'a CrawlArgs,
     held: &'a OpenPlace,
     name: String,
     spec: WebSpec,
+    mirror: Option<MirrorTarget>,
     node_name: String,
     lease_ms: i64,
 }
@@ -198,6 +220,7 @@ impl Crawl<'_> {
             own: self.args.place.addresses()?,
             name: &self.name,
             spec: &self.spec,
+            mirror: self.mirror.as_ref(),
             settings: self.settings(),
             quiet: self.args.place.json(),
         };
@@ -239,7 +262,7 @@ impl Crawl<'_> {
     }
 }
 
-fn print_summary(args: &Args, summary: &show::CrawlSummary) -> anyhow::Result<()> {
+fn print_summary(args: &CrawlArgs, summary: &show::CrawlSummary) -> anyhow::Result<()> {
     if args.place.json() {
         say(&serde_json::to_string(summary)?);
     } else {
@@ -267,7 +290,7 @@ fn exit_code(
     })
 }
 
-fn announce(args: &Args, name: &str, begun: &Begun) {
+fn announce(args: &CrawlArgs, name: &str, begun: &Begun) {
     if args.place.json() {
         return;
     }

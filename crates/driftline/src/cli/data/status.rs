@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use store::clock;
 use store::tables::cursors::{self, LINKS, SEARCH};
 use store::tables::overview::{JobOverview, RunState};
-use store::tables::queue::State;
+use store::tables::queue::{REQUISITES, State};
 
 /// Show the state of the data, of the processes that use it, and of every job
 #[derive(ClapArgs)]
@@ -140,7 +140,10 @@ fn documents(counters: &BTreeMap<String, i64>) -> String {
     }
     let states: Vec<String> =
         states.iter().map(|(name, number)| format!("{number} {name}")).collect();
-    format!("{total}: {}", states.join(", "))
+    let requisites = counters.get(REQUISITES).map_or(String::new(), |requisites| {
+        format!(" ({} of pages)", count(*requisites, "requisite"))
+    });
+    format!("{total}{requisites}: {}", states.join(", "))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::verbs::jobs::documents::{DocumentLine, Documents, DocumentsRequest};
 use crate::verbs::paging::usual_limit;
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
+use store::chunkfile::document::DocumentRole;
 use store::clock;
 
 /// List the documents of a job, by state, reason, host or status
@@ -44,8 +45,13 @@ fn line(it: &DocumentLine, now_ms: i64) -> String {
     let status = it.status.map_or("-".to_owned(), |status| status.to_string());
     let reason = it.reason.as_deref().or(it.outcome.as_deref()).unwrap_or("-");
     let checked = it.checked_ms.map_or("-".to_owned(), |checked_ms| when(checked_ms, now_ms));
+    let role = if it.role == DocumentRole::Page.name() {
+        String::new()
+    } else {
+        format!(" ({})", it.role)
+    };
     format!(
-        "{:<7}  {status:>3}  {:<16}  {:<10}  {}",
+        "{:<7}  {status:>3}  {:<16}  {:<10}  {}{role}",
         it.state,
         shown(reason),
         // The date that goes with an old moment is left to `why`.
@@ -95,11 +101,14 @@ mod tests {
             checked_ms: Some(1_000),
             due_ms: None,
             hops: 1,
+            role: "page".into(),
             run: Some(1),
         };
         assert_eq!(
             line(&it, 61_000),
             "failed   503  http-503          1 min ago   http://a.example/\\u{1b}[2J"
         );
+        let it = DocumentLine { role: "requisite".into(), ..it };
+        assert!(line(&it, 61_000).ends_with(" (requisite)"));
     }
 }

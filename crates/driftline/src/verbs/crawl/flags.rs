@@ -4,7 +4,7 @@
 //! told before.
 
 use crate::catalog::typed;
-use ::crawl::definitions::{RobotsFor, WebSpec};
+use ::crawl::definitions::{RequisitesFor, RobotsFor, WebSpec};
 use ::crawl::fetch::Lookup;
 use ::crawl::scope::Reach;
 use anyhow::{Context, bail, ensure};
@@ -34,6 +34,27 @@ impl From<ScopeFlag> for Reach {
             ScopeFlag::Domain => Reach::Domain,
             ScopeFlag::Prefix => Reach::Prefix,
             ScopeFlag::Any => Reach::Any,
+        }
+    }
+}
+
+/// Whether what pages need to be shown is fetched.
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize, Deserialize)]
+pub enum RequisitesFlag {
+    /// If an output of the job takes it
+    Auto,
+    /// Always
+    Yes,
+    /// Never
+    No,
+}
+
+impl From<RequisitesFlag> for RequisitesFor {
+    fn from(flag: RequisitesFlag) -> RequisitesFor {
+        match flag {
+            RequisitesFlag::Auto => RequisitesFor::Auto,
+            RequisitesFlag::Yes => RequisitesFor::Yes,
+            RequisitesFlag::No => RequisitesFor::No,
         }
     }
 }
@@ -89,6 +110,13 @@ pub struct CrawlFlags {
     /// another host; 0 for no limit [default: 10000]
     #[arg(long, value_name = "N")]
     host_pages: Option<i64>,
+    /// Whether to fetch what pages need to be shown, on any host: style sheets, images, fonts
+    /// [default: auto, if an output of the job takes it]
+    #[arg(long, value_enum, value_name = "WHETHER", num_args = 0..=1, default_missing_value = "yes")]
+    requisites: Option<RequisitesFlag>,
+    /// Largest number of these requisites, besides pages [default: 100000]
+    #[arg(long, value_name = "N")]
+    max_requisites: Option<i64>,
     /// Largest number of links to follow from a seed; "none" for no limit
     #[arg(long, value_name = "N", value_parser = hops)]
     max_hops: Option<Hops>,
@@ -242,6 +270,8 @@ impl CrawlFlags {
             spec.pages_max = (most != 0).then_some(most);
         }
         spec.host_pages = self.host_pages.unwrap_or(spec.host_pages);
+        spec.requisites = self.requisites.map_or(spec.requisites, Into::into);
+        spec.requisites_max = self.max_requisites.unwrap_or(spec.requisites_max);
         if let Some(Hops(most)) = self.max_hops {
             spec.scope.hops_max = most;
         }
@@ -333,6 +363,18 @@ mod tests {
         assert_eq!((second.pages_max, second.scope.hops_max, second.bodies), (None, None, true));
         assert!(second.scope.exclude.is_empty());
         assert_eq!(second.delay_ms, 250);
+    }
+
+    #[test]
+    fn requisites_are_wanted_when_the_flag_is_there_and_kept() {
+        let asked = applied(WebSpec::default(), &["--requisites", "--max-requisites", "7"]);
+        assert_eq!((asked.requisites, asked.requisites_max), (RequisitesFor::Yes, 7));
+        assert_eq!(applied(asked.clone(), &[]), asked);
+        assert_eq!(applied(asked, &["--requisites=auto"]).requisites, RequisitesFor::Auto);
+        assert_eq!(
+            applied(WebSpec::default(), &["--requisites", "no"]).requisites,
+            RequisitesFor::No
+        );
     }
 
     #[test]

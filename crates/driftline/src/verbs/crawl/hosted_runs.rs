@@ -116,6 +116,9 @@ impl HostedCrawls {
         }
         let before = db.read(definitions::collect)?;
         let (job, is_new_job) = begin::define(&running.context, &request.name, &spec)?;
+        if let Some(mirror) = &request.mirror {
+            mirror.ensure(db, &request.name)?;
+        }
         let changes = definitions::difference(&before, &db.read(definitions::collect)?);
         let id = job.id;
         let run_before = db.read(move |tx| job_states::state(tx, id))?.run.0;

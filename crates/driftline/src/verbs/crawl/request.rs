@@ -4,6 +4,7 @@
 //! Invariant: there is one place that says what flags make of a job.
 
 use super::flags::CrawlFlags;
+use super::mirror::MirrorTarget;
 use crate::text::shown;
 use ::crawl::definitions::WebSpec;
 use anyhow::Context;
@@ -20,6 +21,9 @@ pub struct CrawlRequest {
     pub flags: CrawlFlags,
     /// Whether what looked endless is followed again.
     pub reopen: bool,
+    /// Where the job keeps a browsable copy from now on.
+    #[serde(default)]
+    pub mirror: Option<MirrorTarget>,
 }
 
 impl CrawlRequest {

@@ -112,6 +112,8 @@ pub struct DocumentLine {
     pub checked_ms: Option<i64>,
     pub due_ms: Option<i64>,
     pub hops: i64,
+    /// `page`, or `requisite` for what pages only need to be shown.
+    pub role: String,
     /// The last run that settled it.
     pub run: Option<i64>,
 }
@@ -128,6 +130,7 @@ impl From<ListedDocument> for DocumentLine {
             checked_ms: row.checked_ms,
             due_ms: row.check_ms,
             hops: row.hops,
+            role: row.role.name().to_owned(),
             run: row.done_run.map(|run| run.0),
         }
     }

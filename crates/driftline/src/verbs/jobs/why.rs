@@ -134,7 +134,10 @@ fn details(looked: &LookedUp) -> Vec<WhyDetail> {
             Some(format!("{}; last referenced in run {}", at(row.added_ms), row.seen_run)),
         );
         tell("distance", seed.or_else(|| Some(count(row.hops, "link") + " from a seed")));
-        tell("linked from", looked.parent.clone());
+        let is_requisite = row.role.is_requisite();
+        tell("role", is_requisite.then(|| "requisite: pages need it to be shown".to_owned()));
+        let relation = if is_requisite { "needed by" } else { "linked from" };
+        tell(relation, looked.parent.clone());
         tell("chunk", row.chunk.map(|chunk| chunk.to_string()));
     }
     out

@@ -27,6 +27,8 @@ const OF_THE_WEB: [&str; 2] = ["web", "feed"];
 
 /// Why a page is gone that redirected once, and which no job asks for any more.
 const LEFT_OUT: &str = "left out";
+/// Why a page is gone that pages only need to be shown.
+const REQUISITE: &str = "requisite";
 
 /// Turns committed chunks into changes of pages.
 pub struct Chunks {
@@ -185,6 +187,11 @@ impl Chunks {
             JobUse::Removals | JobUse::Nothing => LinkPolicy::default(),
         };
         let (uri, what) = match (&record.change, &record.facts) {
+            // Looked at again, it is what it was: no page.
+            (document::Change::Keep, None) if record.role.is_requisite() => return None,
+            _ if record.role.is_requisite() => {
+                (self.uri(url, policy)?, What::Gone(REQUISITE.to_owned()))
+            }
             (document::Change::Remove(_) | document::Change::NoContent, _) => {
                 self.without_content(record, wanted, policy)?
             }

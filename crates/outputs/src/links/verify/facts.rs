@@ -141,7 +141,7 @@ fn push_facts(
             let rows = db.read(move |tx| documents::pointers(tx, part, &hashes))?;
             let current: HashSet<_> = rows
                 .iter()
-                .filter(|row| row.chunk == Some(id) && !row.is_removed)
+                .filter(|row| row.chunk == Some(id) && !row.is_removed && !row.role.is_requisite())
                 .map(|row| row.dochash)
                 .collect();
             for (hash, PageChange { uri, what, .. }) in &changes {

@@ -76,7 +76,7 @@ impl FactsComparison<'_> {
         }
         let hashes: Vec<_> = records.iter().map(|it| it.dochash).collect();
         let mut rows = db.read(move |tx| documents::pointers(tx, part, &hashes))?;
-        rows.retain(|row| row.chunk == Some(id) && !row.is_removed);
+        rows.retain(|row| row.chunk == Some(id) && !row.is_removed && !row.role.is_requisite());
         for record in &records {
             for row in rows.iter().filter(|row| row.dochash == record.dochash) {
                 let key = DocumentKey { connection: row.connection, hash: row.dochash };

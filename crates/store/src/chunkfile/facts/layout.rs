@@ -40,11 +40,11 @@ pub(super) fn hash(pieces: &[&[u8]]) -> Hash {
     out
 }
 
-/// The header of a chunk's file, and its hash.
-pub(super) fn header(chunk: ChunkKey) -> ([u8; HEADER_BYTES], Hash) {
+/// The header of a chunk's file of a format, and its hash.
+pub(super) fn header(chunk: ChunkKey, version: u16) -> ([u8; HEADER_BYTES], Hash) {
     let mut out = [0; HEADER_BYTES];
     out[..8].copy_from_slice(&MAGIC);
-    out[8..10].copy_from_slice(&super::FORMAT_VERSION.to_le_bytes());
+    out[8..10].copy_from_slice(&version.to_le_bytes());
     out[12..16].copy_from_slice(&chunk.part.to_le_bytes());
     out[16..24].copy_from_slice(&chunk.id.to_le_bytes());
     let sum = hash(&[&out[..24]]);

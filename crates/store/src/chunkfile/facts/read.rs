@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use super::format1;
 use super::layout::{self, BLOCK_HEAD_BYTES, BlockHead, HASH_BYTES, HEADER_BYTES, Hash};
 use super::{BLOCK_BYTES_TARGET, FORMAT_VERSION, RECORD_BYTES_MAX, RECORDS_MAX, RangeSource};
 use crate::chunkfile::document::DocumentRecord;
@@ -27,6 +28,7 @@ pub struct FactsFile<S> {
 /// What the header of a file says, and what every later piece is checked with.
 struct Frame {
     chunk: ChunkKey,
+    version: u16,
     hash: Hash,
 }
 
@@ -215,16 +217,16 @@ impl Frame {
             return Err(fault(chunk, "header: checksum mismatch".to_owned()));
         }
         let version = u16::from_le_bytes([header[8], header[9]]);
-        if version != FORMAT_VERSION {
-            let reason = format!("format {version}; this program reads {FORMAT_VERSION}");
+        if !(1..=FORMAT_VERSION).contains(&version) {
+            let reason = format!("format {version}; this program reads 1 to {FORMAT_VERSION}");
             return Err(fault(chunk, reason));
         }
-        let (expected, hash) = layout::header(chunk);
+        let (expected, hash) = layout::header(chunk, version);
         if header != expected {
             let (part, id) = (layout::u32_at(header, 12), layout::u64_at(header, 16));
             return Err(fault(chunk, format!("it is the file of chunk {part}/{id}")));
         }
-        Ok(Frame { chunk, hash })
+        Ok(Frame { chunk, version, hash })
     }
 
     /// The offset of the index.
@@ -303,7 +305,12 @@ impl Frame {
     }
 
     fn decode(&self, number: u32, bytes: &[u8]) -> Result<DocumentRecord> {
-        match postcard::take_from_bytes(bytes) {
+        let decoded = match self.version {
+            1 => postcard::take_from_bytes::<format1::Record>(bytes)
+                .map(|(record, rest)| (record.into(), rest)),
+            _ => postcard::take_from_bytes(bytes),
+        };
+        match decoded {
             Ok((record, [])) => Ok(record),
             Ok(_) => Err(fault(self.chunk, format!("record {number}: bytes are left over"))),
             Err(error) => Err(fault(self.chunk, format!("record {number}: {error}"))),

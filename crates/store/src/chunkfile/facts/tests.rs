@@ -1,11 +1,12 @@
 //! Facts files: round trips, and damage of every byte.
 
-use page::facts::{Directives, Facts, Heading, Link, LinkKind, Rel, Truncated};
+use page::facts::{Directives, Facts, Heading, Link, LinkKind, Rel, Requisite, Truncated};
+use page::mirror::references::ReferenceKind;
 use proptest::prelude::*;
 
 use super::*;
 use crate::chunkfile::document::{
-    Access, Body, Change, Fetch, Field, Hop, Level, RemoveReason, Token,
+    Access, Body, Change, DocumentRole, Fetch, Field, Hop, Level, RemoveReason, Token,
 };
 use crate::objects::Location;
 
@@ -33,6 +34,10 @@ fn full_record() -> DocumentRecord {
         text_hash: [8; 16],
         simhash: 0x0123_4567_89ab_cdef,
         truncated: Truncated { links: true, ..Truncated::default() },
+        requisites: vec![Requisite {
+            url: "https://example.com/a.css".into(),
+            kind: ReferenceKind::Stylesheet,
+        }],
     };
     let fetch = Fetch {
         status: 200,
@@ -51,6 +56,7 @@ fn full_record() -> DocumentRecord {
             deny: vec![Token::new(Level::Share, "ad:S-1-6")],
         },
         body: Body::Earlier { chunk: 9, offset: 100, len: 200 },
+        role: DocumentRole::Requisite,
         ..DocumentRecord::new("http://example.com/", 42, Change::Update)
     }
 }
@@ -83,7 +89,48 @@ fn the_layout_of_a_record_is_frozen() {
     assert_eq!(page::ids::hash128(&bytes), FROZEN);
 }
 
-const FROZEN: [u8; 16] = [178, 76, 83, 203, 209, 139, 88, 113, 111, 10, 163, 236, 104, 60, 213, 97];
+const FROZEN: [u8; 16] = [149, 111, 176, 160, 12, 124, 192, 55, 20, 99, 2, 193, 8, 217, 113, 231];
+
+#[test]
+fn a_file_of_format_1_is_read_as_it_was_written() {
+    let chunk = |id| ChunkKey { part: 6, id };
+    let stream = |id, bytes: &'static [u8]| -> Vec<DocumentRecord> {
+        FactsStream::open(chunk(id), bytes).unwrap().collect::<Result<_>>().unwrap()
+    };
+    let page = include_bytes!("fixtures/format1_page.facts");
+    let records = stream(1_099_511_627_779, page);
+    let [record] = &records[..] else { panic!("{records:?}") };
+    assert_eq!((&*record.docid, record.change), ("http://127.0.0.1:8765/", Change::Add));
+    assert_eq!(record.role, DocumentRole::Page);
+    assert!(matches!(record.body, Body::Here { .. }) && record.access == Access::default());
+    let fetch = record.fetch.as_ref().unwrap();
+    assert!(fetch.status == 200 && fetch.last_modified.is_some() && fetch.etag.is_none());
+    let facts = record.facts.as_ref().unwrap();
+    assert_eq!((&*facts.title, facts.language.as_deref()), ("Olá", Some("pt-BR")));
+    assert_eq!((&*facts.description, &*facts.charset), ("A page", "UTF-8"));
+    assert_eq!(facts.headings, [Heading { level: 1, text: "One".into() }]);
+    let links: Vec<_> = facts.links.iter().map(|it| (&*it.url, &*it.anchor, it.rel)).collect();
+    assert!(links.contains(&("http://127.0.0.1:8765/next.html", "next", Rel::UGC)), "{links:?}");
+    assert_eq!(facts.canonical.as_deref(), Some("http://127.0.0.1:8765/"));
+    assert!(facts.text.contains("Running text") && facts.content_hash != [0; 16]);
+    assert_eq!((&facts.requisites[..], facts.truncated), (&[][..], Truncated::default()));
+
+    let rest = include_bytes!("fixtures/format1_rest.facts");
+    let streamed = stream(1_099_511_627_786, rest);
+    let file = FactsFile::open(chunk(1_099_511_627_786), &rest[..]).unwrap();
+    assert_eq!(streamed, [file.get(0).unwrap(), file.get(1).unwrap()]);
+    let gone = streamed.iter().find(|it| it.change == Change::NoContent).unwrap();
+    assert_eq!((&*gone.docid, &gone.facts), ("http://127.0.0.1:8765/gone.html", &None));
+}
+
+#[test]
+fn a_format_that_is_not_known_yet_is_refused() {
+    let newer = FORMAT_VERSION + 1;
+    let (header, _) = layout::header(CHUNK, newer);
+    let rest = &encode(CHUNK, &[]).unwrap()[layout::HEADER_BYTES..];
+    let message = read(&[&header[..], rest].concat()).unwrap_err().to_string();
+    assert!(message.contains(&format!("format {newer}; this program reads 1 to 2")), "{message}");
+}
 
 #[test]
 fn records_come_back_in_order_and_by_number() {

@@ -1,7 +1,7 @@
 //! Writing a facts file: records into blocks, blocks into bytes.
 
 use super::layout::{self, BlockHead, Hash};
-use super::{BLOCK_BYTES_TARGET, RECORD_BYTES_MAX, RECORDS_MAX};
+use super::{BLOCK_BYTES_TARGET, FORMAT_VERSION, RECORD_BYTES_MAX, RECORDS_MAX};
 use crate::chunkfile::document::DocumentRecord;
 use crate::objects::ChunkKey;
 use crate::{Error, Result};
@@ -30,7 +30,7 @@ pub struct FactsWriter {
 impl FactsWriter {
     /// Begins the file of a chunk without any record.
     pub fn new(chunk: ChunkKey) -> FactsWriter {
-        let (header, header_hash) = layout::header(chunk);
+        let (header, header_hash) = layout::header(chunk, FORMAT_VERSION);
         FactsWriter {
             chunk,
             header_hash,
@@ -46,7 +46,7 @@ impl FactsWriter {
 
     /// Begins the file of another chunk; what was pushed and not finished is gone.
     pub fn restart(&mut self, chunk: ChunkKey) {
-        let (header, header_hash) = layout::header(chunk);
+        let (header, header_hash) = layout::header(chunk, FORMAT_VERSION);
         self.chunk = chunk;
         self.header_hash = header_hash;
         self.out.clear();

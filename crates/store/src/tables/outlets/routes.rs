@@ -63,6 +63,7 @@ mod tests {
             version: version.into(),
             transformations: transformations.into(),
             bodies: false,
+            requisites: false,
             former: false,
         }
     }

@@ -3,22 +3,27 @@
 //! Invariant: adding is idempotent and needs no lease, because links cross parts:
 //! a repeated add finds everything already there and changes nothing. The bin of
 //! whatever became ready is marked in the same transaction, so the holder of the
-//! part cannot miss it however late this commits.
+//! part cannot miss it however late this commits. A document that is named as a page, and let
+//! in, is one from then on, whoever else names it as a requisite.
 
 mod known;
 
-use super::{Place, ReasonCode, State, count_moves};
+use super::counting::Deltas;
+use super::role::{self, become_pages};
+use super::{Place, ReasonCode, State};
+use crate::chunkfile::document::DocumentRole;
 use crate::dialect::Dialect;
 use crate::ids::{BinId, Part, QueueId, Run};
 use crate::tables::events;
 use crate::{Result, Tx, Value};
-use known::{find_known, rediscover, revive, update_known};
+use known::{find_known, lock, rediscover, revive, update_known};
 use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A document somebody has named.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
+// tidy: wide a row of `queue` as whoever names it knows it
 pub struct Candidate {
     /// A fresh id, used if the document is new.
     pub id: QueueId,
@@ -43,6 +48,11 @@ pub struct Candidate {
     pub cut: Option<ReasonCode>,
     /// Events that it depends on: while one of them is in play, it waits.
     pub events: Vec<String>,
+    /// As what it is named.
+    pub role: DocumentRole,
+    /// Requisites in a row that lead to it, if it is named as one; see
+    /// [`LEVELS_MAX`](super::LEVELS_MAX).
+    pub levels: i64,
 }
 
 /// How many candidates became rows of the queue, and what became of the others.
@@ -69,8 +79,37 @@ pub struct AddContext {
     /// The run that names them.
     pub run: Run,
     pub now_ms: i64,
-    /// New documents that may be let in; those beyond are cut with the reason `limit`.
+    /// New pages that may be let in; those beyond are cut with the reason `limit`.
     pub room: Option<i64>,
+    pub requisites: RequisiteRules,
+}
+
+/// What holds for requisites that are added.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RequisiteRules {
+    /// New ones that may be let in; those beyond are cut with the reason `budget`.
+    pub room: Option<i64>,
+    /// Whether the run names all pages that there are, so that one that it has only named as a
+    /// requisite is none any more.
+    pub unlinks: bool,
+}
+
+impl AddContext {
+    /// How many documents of a role may be let in.
+    fn room_for(&self, role: DocumentRole) -> Option<i64> {
+        match role {
+            DocumentRole::Page => self.room,
+            DocumentRole::Requisite => self.requisites.room,
+        }
+    }
+}
+
+/// Why a document of a role is cut that there is no room for.
+fn without_room_code(role: DocumentRole) -> ReasonCode {
+    match role {
+        DocumentRole::Page => ReasonCode::Limit,
+        DocumentRole::Requisite => ReasonCode::Budget,
+    }
 }
 
 /// Adds documents to a job in a part.
@@ -80,9 +119,26 @@ pub struct AddContext {
 /// or a budget comes back to life if the candidate is let in.
 /// When there is not room for all, the nearest to a seed and first found are let in.
 pub fn add(tx: &mut Tx<'_>, adding: AddContext, candidates: &[Candidate]) -> Result<AddResult> {
-    let AddContext { place, run, mut room, .. } = adding;
     let mut added = AddResult::default();
-    let mut rest = nearest(candidates);
+    // Pages first: what a page names as both is a page.
+    for role in [DocumentRole::Page, DocumentRole::Requisite] {
+        let named = nearest(candidates.iter().filter(|it| it.role == role));
+        add_as(tx, adding, role, named, &mut added)?;
+    }
+    mark_bins(tx, adding.place, added.woken.iter().copied())?;
+    Ok(added)
+}
+
+/// Adds documents that are named as pages, or as requisites, each once.
+fn add_as(
+    tx: &mut Tx<'_>,
+    adding: AddContext,
+    role: DocumentRole,
+    named: Vec<&Candidate>,
+    added: &mut AddResult,
+) -> Result<()> {
+    let AddContext { place, run, .. } = adding;
+    let (mut rest, mut room) = (named, adding.room_for(role));
     while !rest.is_empty() {
         let known = find_known(tx, place, &rest)?;
         let (old, new): (Vec<_>, Vec<_>) =
@@ -90,15 +146,31 @@ pub fn add(tx: &mut Tx<'_>, adding: AddContext, candidates: &[Candidate]) -> Res
         let changed: Vec<&Candidate> =
             old.into_iter().filter(|it| known[&it.dochash].differs(it, run)).collect();
         added.seen += changed.len() as u64;
+        lock(tx, place, &known, &changed)?;
+        match role {
+            DocumentRole::Page => {
+                // Others may name them as requisites at this moment, if the job has such.
+                let wants = adding.requisites.room.is_some();
+                let linked = changed
+                    .iter()
+                    .filter(|it| it.cut.is_none() && (wants || known[&it.dochash].is_none_yet(it)));
+                let ids = linked.map(|it| known[&it.dochash].id).collect();
+                let woken = become_pages(tx, place, ids, &mut room)?;
+                added.woken.extend(woken);
+            }
+            DocumentRole::Requisite => {
+                let needed = changed.iter().map(|it| known[&it.dochash].needed(it)).collect();
+                added.woken.extend(role::need(tx, adding, needed)?);
+            }
+        }
         update_known(tx, place, run, &known, &changed)?;
-        revive(tx, place, &known, &changed, &mut added, &mut room)?;
-        rediscover(tx, place, run, &known, &changed, &mut added)?;
+        revive(tx, place, &known, &changed, added, &mut room)?;
+        rediscover(tx, place, run, &known, &changed, added)?;
         // Another process may have added one between the look and the insert; it is
         // known then, and the next round treats it so.
-        rest = insert_new(tx, adding, new, &mut added, &mut room)?;
+        rest = insert_new(tx, adding, new, added, &mut room)?;
     }
-    mark_bins(tx, place, added.woken.iter().copied())?;
-    Ok(added)
+    Ok(())
 }
 
 /// Takes one place, if there is a limit and room within it.
@@ -130,8 +202,8 @@ fn insert_new<'a>(
         new.sort_by_key(|it| it.id);
     }
     let shut_out = without_room(&new, room);
-    let cut =
-        |it: &Candidate| it.cut.or_else(|| shut_out.contains(&it.id).then_some(ReasonCode::Limit));
+    let no_room = |it: &Candidate| shut_out.contains(&it.id).then(|| without_room_code(it.role));
+    let cut = |it: &Candidate| it.cut.or_else(|| no_room(it));
     let mut new: Vec<(&Candidate, Option<ReasonCode>)> =
         new.into_iter().map(|it| (it, cut(it))).collect();
     let rows: Vec<Vec<Value<'_>>> =
@@ -139,26 +211,14 @@ fn insert_new<'a>(
     let inserted = tx.insert_rows(
         "INSERT INTO queue (part, jobid, seen_run, added_ms, id, dochash, docid, bin, docpriority,
                             hops, redirects, seed_run, parentpart, parenthash, state, reason, action,
-                            rescan, generation)",
+                            rescan, generation, requisite, needed_run, levels)",
         &rows,
         "ON CONFLICT (part, dochash, jobid) DO NOTHING",
     )?;
-    let mut lost = Vec::new();
-    if inserted < new.len() as u64 {
-        let keys: Vec<Value<'_>> = new.iter().map(|(it, _)| it.id.into()).collect();
-        let there: BTreeSet<QueueId> = tx
-            .query_in(
-                "SELECT id FROM queue WHERE part = $1 AND id IN ($keys)",
-                &[place.part.into()],
-                &keys,
-                |row| row.get(0),
-            )?
-            .into_iter()
-            .collect();
-        let late: Vec<_>;
-        (new, late) = new.into_iter().partition(|(it, _)| there.contains(&it.id));
-        lost = late.into_iter().map(|(it, _)| it).collect();
-    }
+    let lost = match inserted < new.len() as u64 {
+        true => take_late(tx, place, &mut new)?,
+        false => Vec::new(),
+    };
     let named = new.iter().flat_map(|(it, _)| it.events.iter().map(|name| (it.id, name.as_str())));
     events::depend(tx, place.part, &named.collect::<Vec<_>>())?;
     let mut documents: BTreeMap<BinId, (&str, i64)> = BTreeMap::new();
@@ -170,9 +230,31 @@ fn insert_new<'a>(
     added.new += new.len() as u64;
     added.crowded_out +=
         new.iter().filter(|(_, cut)| *cut == Some(ReasonCode::Limit)).count() as u64;
-    count_moves(tx, place, &[(State::Ready, new.len() as i64 - cut), (State::Cut, cut)])?;
+    let mut deltas = Deltas::default();
+    let role = new.first().map_or(DocumentRole::Page, |(it, _)| it.role);
+    deltas.add(State::Ready, role, new.len() as i64 - cut);
+    deltas.add(State::Cut, role, cut);
+    deltas.write(tx, place)?;
     count_in_bins(tx, place, &documents, adding.now_ms)?;
     Ok(lost)
+}
+
+/// Takes those out that somebody else has inserted.
+fn take_late<'a>(
+    tx: &mut Tx<'_>,
+    place: Place,
+    new: &mut Vec<(&'a Candidate, Option<ReasonCode>)>,
+) -> Result<Vec<&'a Candidate>> {
+    let keys: Vec<Value<'_>> = new.iter().map(|(it, _)| it.id.into()).collect();
+    let there: Vec<QueueId> = tx.query_in(
+        "SELECT id FROM queue WHERE part = $1 AND id IN ($keys)",
+        &[place.part.into()],
+        &keys,
+        |row| row.get(0),
+    )?;
+    let there: BTreeSet<QueueId> = there.into_iter().collect();
+    let late: Vec<_> = new.extract_if(.., |(it, _)| !there.contains(&it.id)).collect();
+    Ok(late.into_iter().map(|(it, _)| it).collect())
 }
 
 /// Those that there is no room for: the farthest, and of these the last found.
@@ -212,17 +294,20 @@ fn insert_row<'a>(
         "fetch".into(),
         false.into(),
         0.into(),
+        it.role.is_requisite().into(),
+        it.role.is_requisite().then_some(run).into(),
+        it.levels.into(),
     ]
 }
 
 /// One candidate for each document: the nearest; a seed if any is. PostgreSQL
 /// refuses to touch a row twice in one statement.
-fn nearest(candidates: &[Candidate]) -> Vec<&Candidate> {
-    let mut best: HashMap<DocHash, &Candidate> = HashMap::with_capacity(candidates.len());
+fn nearest<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> Vec<&'a Candidate> {
+    let mut best: HashMap<DocHash, &Candidate> = HashMap::with_capacity(candidates.size_hint().0);
     for candidate in candidates {
         best.entry(candidate.dochash)
             .and_modify(|held| {
-                let rank = |it: &Candidate| (it.cut.is_some(), !it.seed, it.hops);
+                let rank = |it: &Candidate| (it.cut.is_some(), !it.seed, it.levels, it.hops);
                 if rank(candidate) < rank(held) {
                     *held = candidate;
                 }

@@ -5,7 +5,10 @@
 //! works on a document just now looks at it again afterwards.
 
 use super::add::{mark_bins, take_room};
-use super::{AddContext, Place, State, count_moves};
+use super::counting::{Move, count_moves, count_uncut};
+use super::role::become_pages;
+use super::{AddContext, Place, State};
+use crate::chunkfile::document::DocumentRole;
 use crate::ids::{BinId, QueueId};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -27,20 +30,24 @@ pub fn look_again(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<BTr
             &ids,
             |row| row.get(0),
         )?;
-        let count = bins.len() as i64;
-        count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
+        count_uncut(tx, place, state, State::Ready, bins.len() as i64)?;
         woken.extend(bins);
     }
     mark_bins(tx, place, woken.iter().copied())?;
     Ok(woken)
 }
 
-/// Lets documents in that were too far from every seed, as far as there is room. Returns
-/// the bins that have something ready because of it.
+/// Lets documents in that were too far from every seed, as far as there is room; those that were
+/// only requisites become pages. Returns the bins that have something ready because of it.
 pub fn let_in(tx: &mut Tx<'_>, adding: AddContext, keys: &[DocHash]) -> Result<BTreeSet<BinId>> {
     let AddContext { place, mut room, .. } = adding;
     let keys = ids_of(tx, place, keys)?;
     afterwards(tx, place, &keys)?;
+    let ids: Vec<QueueId> = keys
+        .iter()
+        .filter_map(|key| if let Value::Int(id) = key { Some(QueueId(*id)) } else { None })
+        .collect();
+    let mut woken = become_pages(tx, place, ids, &mut room)?;
     let cut: Vec<QueueId> = tx.query_in(
         "SELECT id FROM queue WHERE part = $1 AND state = 'cut' AND reason = 'hops'
            AND id IN ($keys)
@@ -69,9 +76,9 @@ pub fn let_in(tx: &mut Tx<'_>, adding: AddContext, keys: &[DocHash]) -> Result<B
         &inside,
         |row| row.get(0),
     )?;
-    let count = bins.len() as i64;
-    count_moves(tx, place, &[(State::Cut, -count), (State::Ready, count)])?;
-    let woken: BTreeSet<BinId> = bins.into_iter().collect();
+    let (from, to, role) = (State::Cut, State::Ready, DocumentRole::Page);
+    count_moves(tx, place, &[Move { from, to, role, count: bins.len() as i64 }])?;
+    woken.extend(bins);
     mark_bins(tx, place, woken.iter().copied())?;
     Ok(woken)
 }

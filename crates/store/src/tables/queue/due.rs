@@ -4,7 +4,8 @@
 //! Relies on the index of what waits, by time, so that a look costs the same however many
 //! wait. Invariant: a document falls due once, however many look at the same moment.
 
-use super::{Place, State, add, count_moves};
+use super::counting::count_uncut;
+use super::{Place, State, add};
 use crate::ids::{BinId, QueueId};
 use crate::{Result, Tx, Value};
 
@@ -24,7 +25,7 @@ pub fn wake(tx: &mut Tx<'_>, place: Place, now_ms: i64, limit: u32) -> Result<u6
         |row| row.get(0),
     )?;
     let count = bins.len() as i64;
-    count_moves(tx, place, &[(State::Waiting, -count), (State::Ready, count)])?;
+    count_uncut(tx, place, State::Waiting, State::Ready, count)?;
     add::mark_bins(tx, place, bins.iter().copied())?;
     Ok(bins.len() as u64)
 }
@@ -74,7 +75,7 @@ pub fn unschedule(tx: &mut Tx<'_>, place: Place, limit: u32) -> Result<u64> {
            AND state = 'waiting' AND reason IS NULL",
         &[place.part.into(), place.job.into(), limit.into()],
     )?;
-    count_moves(tx, place, &[(State::Waiting, -(count as i64)), (State::Done, count as i64)])?;
+    count_uncut(tx, place, State::Waiting, State::Done, count as i64)?;
     Ok(count)
 }
 

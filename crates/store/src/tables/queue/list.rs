@@ -8,6 +8,7 @@
 
 use super::ready::depth_of;
 use super::{Action, Place, ReasonCode, SETTLED, State};
+use crate::chunkfile::document::DocumentRole;
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, Part, QueueId, Run};
 use crate::tables::documents::LAST_LOOK;
 use crate::value::{Row, column};
@@ -40,6 +41,8 @@ pub struct ListedDocument {
     pub priority: f64,
     /// Links from the nearest seed.
     pub hops: i64,
+    /// What it is to its job.
+    pub role: DocumentRole,
     /// The last run that named it.
     pub seen_run: Run,
     /// The last run that processed it.
@@ -70,7 +73,7 @@ const LISTED: &str = "q.id, q.jobid, q.bin, q.docid, q.state, q.action, q.reason
     q.docpriority, q.hops, q.seen_run, q.done_run, q.seed_run, q.checktime, q.failcount, q.chunk, \
     q.parentpart, q.parenthash, q.added_ms, COALESCE(l.outcome, d.outcome) AS outcome, \
     CASE WHEN l.id IS NULL THEN d.httpstatus ELSE l.httpstatus END AS httpstatus, \
-    COALESCE(l.checked_ms, d.checked_ms) AS checked_ms, COALESCE(l.checks, d.checks) AS checks";
+    COALESCE(l.checked_ms, d.checked_ms) AS checked_ms, COALESCE(l.checks, d.checks) AS checks, q.requisite";
 
 impl ListedDocument {
     fn from_row(row: &Row<'_>) -> Result<ListedDocument> {
@@ -99,6 +102,7 @@ impl ListedDocument {
             status: row.get(column!(LISTED, "httpstatus"))?,
             checked_ms: row.get(column!(LISTED, "checked_ms"))?,
             checks: row.get(column!(LISTED, "checks"))?,
+            role: DocumentRole::of_requisite(row.get(column!(LISTED, "requisite"))?),
         })
     }
 

@@ -6,7 +6,8 @@
 //! changes no more; what is ready again counts as named by the current run, so that no
 //! run takes it for forgotten, and has all its tries before it.
 
-use super::{Place, State, add, count_moves};
+use super::counting::count_uncut;
+use super::{Place, State, add};
 use crate::ids::{BinId, QueueId, Run};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -120,7 +121,7 @@ fn make_ready(
     )?;
     let count = bins.len() as i64;
     add::mark_bins(tx, place, bins.iter().copied())?;
-    count_moves(tx, place, &[(State::Failed, -count), (State::Ready, count)])?;
+    count_uncut(tx, place, State::Failed, State::Ready, count)?;
     Ok(bins.len() as u64)
 }
 

@@ -5,11 +5,13 @@
 //! has of a document, and whether it is to lose it, changes here and in
 //! [`removals`](crate::tables::removals), with its counters.
 
+use super::counting::Deltas;
 use super::{Action, Place, Reason, State};
+use crate::chunkfile::document::DocumentRole;
 use crate::dialect::ValueKind;
 use crate::ids::{BinId, ChunkId, QueueId, Run};
+use crate::tables::events;
 use crate::tables::removals::{self, Presence, SettledRow};
-use crate::tables::{counters, events};
 use crate::value::{Row, column};
 use crate::{Error, Result, Tx, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -74,7 +76,28 @@ const KINDS: &[ValueKind] = &[
     ValueKind::Int,
     ValueKind::Int,
     ValueKind::Int,
+    ValueKind::Int,
 ];
+
+/// What becomes of the role of a document that is settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoleChange {
+    /// A page that nothing links to any more becomes a requisite, unless somebody has linked to
+    /// it since it was claimed.
+    Requisite,
+    /// It is too far from every seed to be a page, and needed: it becomes a requisite at the end
+    /// of the run, unless that has changed since it was claimed.
+    Unlinked,
+}
+
+impl RoleChange {
+    fn number(self) -> i64 {
+        match self {
+            RoleChange::Requisite => 1,
+            RoleChange::Unlinked => 2,
+        }
+    }
+}
 
 /// What a commit found out about the documents that it settles.
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +106,8 @@ pub struct Presences<'a> {
     pub by_id: &'a HashMap<QueueId, Presence>,
     /// The round of new marks, read under the job's lock; unused without marks.
     pub round: i64,
+    /// Documents whose role changes.
+    pub roles: &'a HashMap<QueueId, RoleChange>,
 }
 
 /// Settles documents of a chunk, of which nothing new is known.
@@ -93,8 +118,9 @@ pub fn settle(
     run: Run,
     settled: &[SettledDocument],
 ) -> Result<()> {
-    let by_id = HashMap::new();
-    settle_with(tx, place, claim, run, settled, Presences { by_id: &by_id, round: 0 })
+    let (by_id, roles) = (HashMap::new(), HashMap::new());
+    let presences = Presences { by_id: &by_id, round: 0, roles: &roles };
+    settle_with(tx, place, claim, run, settled, presences)
 }
 
 /// Settles documents of a chunk. One whose carried values or distance changed while it was
@@ -117,29 +143,26 @@ pub fn settle_with(
         .filter(|it| !is_deleted(it))
         .map(|it| (it, state_after(it, active.get(&it.id), run)))
         .collect();
-    let rows: Vec<Vec<Value<'_>>> =
+    let change = |id: QueueId| presences.roles.get(&id).copied();
+    let mut rows: Vec<Vec<Value<'_>>> =
         kept.iter().map(|(it, state)| update_row(it, *state, run, presence(it.id))).collect();
-
-    let updated = write_settled(tx, place, claim, &rows)?;
-    let removed = delete_settled(tx, place, claim, &deleted)?;
-    if updated != kept.len() as u64 || removed.len() != deleted.len() {
-        return Err(Error::invariant(format!(
-            "claim {claim} settles documents that are not active in it ({updated} of {} updated, \
-             {} of {} deleted)",
-            kept.len(),
-            removed.len(),
-            deleted.len()
-        )));
+    for (row, (it, _)) in rows.iter_mut().zip(&kept) {
+        row.push(change(it.id).map(RoleChange::number).into());
     }
+
+    let removed = write_all(tx, place, claim, &rows, &deleted)?;
     let again = kept.iter().filter(|(_, state)| *state == State::Ready);
     let woken: Vec<BinId> = again.filter_map(|(it, _)| Some(active.get(&it.id)?.bin)).collect();
     count_out_of_bins(tx, place, &removed)?;
     events::forget(tx, place.part, &deleted)?;
     super::add::mark_bins(tx, place, woken)?;
-    let mut moves: Vec<(State, i64)> = kept.iter().map(|(_, state)| (*state, 1)).collect();
-    moves.push((State::Active, -(settled.len() as i64)));
-    let mut deltas: BTreeMap<String, i64> =
-        summed(&moves).into_iter().map(|(state, delta)| (state.name().to_owned(), delta)).collect();
+    let mut deltas = Deltas::default();
+    for row in active_of(settled, &active) {
+        deltas.add(State::Active, row.role, -1);
+    }
+    for (it, state) in &kept {
+        deltas.add(*state, active[&it.id].role(change(it.id)), 1);
+    }
     let rows = settled.iter().filter_map(|it| {
         let row = active.get(&it.id)?;
         let is_deleted = is_deleted(&it);
@@ -152,10 +175,39 @@ pub fn settle_with(
         })
     });
     let mut marking = removals::MarkChanges::default();
-    rows.for_each(|row| marking.add(row, &mut deltas));
+    rows.for_each(|row| marking.add(row, deltas.by_name()));
     marking.write(tx, place, presences.round)?;
-    let deltas: Vec<(&str, i64)> = deltas.iter().map(|(name, it)| (name.as_str(), *it)).collect();
-    counters::add(tx, place.part, place.job, &deltas)
+    deltas.write(tx, place)
+}
+
+/// Writes what stays and deletes what goes, all of it. Returns the bins of what went.
+fn write_all(
+    tx: &mut Tx<'_>,
+    place: Place,
+    claim: ChunkId,
+    kept: &[Vec<Value<'_>>],
+    deleted: &[Value<'_>],
+) -> Result<Vec<BinId>> {
+    let updated = write_settled(tx, place, claim, kept)?;
+    let removed = delete_settled(tx, place, claim, deleted)?;
+    if updated != kept.len() as u64 || removed.len() != deleted.len() {
+        return Err(Error::invariant(format!(
+            "claim {claim} settles documents that are not active in it ({updated} of {} updated, \
+             {} of {} deleted)",
+            kept.len(),
+            removed.len(),
+            deleted.len()
+        )));
+    }
+    Ok(removed)
+}
+
+/// The rows of what is settled, all of which are there.
+fn active_of<'a>(
+    settled: &'a [SettledDocument],
+    active: &'a HashMap<QueueId, Active>,
+) -> impl Iterator<Item = &'a Active> {
+    settled.iter().filter_map(|it| active.get(&it.id))
 }
 
 /// Whether the row of a settled document goes.
@@ -181,7 +233,11 @@ fn write_settled(
              checktime = v.column7, failcount = v.column8, failtime = v.column9,
              generation = v.column10, rescan = 0,
              has_document = COALESCE(v.column11, has_document), chunk = NULL,
-             claimed_state = NULL, claimed_action = NULL",
+             claimed_state = NULL, claimed_action = NULL,
+             requisite = CASE WHEN v.column12 = 1 AND unlinked = 1 THEN 1 ELSE requisite END,
+             unlinked = CASE WHEN v.column12 = 1 THEN 0
+                             WHEN v.column12 = 2 AND requisite = 0 AND rescan = 0 THEN 1
+                             ELSE unlinked END",
         &[place.part.into(), claim.into()],
         KINDS,
         rows,
@@ -218,9 +274,13 @@ struct Active {
     seen_run: Run,
     /// No run has processed it.
     is_new: bool,
+    role: DocumentRole,
+    /// A page that the run has only named as a requisite.
+    unlinked: bool,
 }
 
-const ACTIVE: &str = "id, bin, rescan, seen_run, done_run, has_document, leaving";
+const ACTIVE: &str =
+    "id, bin, rescan, seen_run, done_run, has_document, leaving, requisite, unlinked";
 
 impl Active {
     fn from_row(row: &Row<'_>) -> Result<Active> {
@@ -231,7 +291,15 @@ impl Active {
             rescan: row.get(column!(ACTIVE, "rescan"))?,
             seen_run: row.get(column!(ACTIVE, "seen_run"))?,
             is_new: row.get::<Option<Run>>(column!(ACTIVE, "done_run"))?.is_none(),
+            role: DocumentRole::of_requisite(row.get(column!(ACTIVE, "requisite"))?),
+            unlinked: row.get(column!(ACTIVE, "unlinked"))?,
         })
+    }
+
+    /// What it is after a change.
+    fn role(&self, change: Option<RoleChange>) -> DocumentRole {
+        let becomes_one = change == Some(RoleChange::Requisite) && self.unlinked;
+        if becomes_one { DocumentRole::Requisite } else { self.role }
     }
 }
 
@@ -332,12 +400,4 @@ fn update_row(
         settled.generation.into(),
         presence.has_document().map(i64::from).into(),
     ]
-}
-
-/// One delta for each state, so that no counter is named twice in a statement.
-fn summed(moves: &[(State, i64)]) -> Vec<(State, i64)> {
-    State::ALL
-        .iter()
-        .map(|&state| (state, moves.iter().filter(|it| it.0 == state).map(|it| it.1).sum()))
-        .collect()
 }

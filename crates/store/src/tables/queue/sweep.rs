@@ -5,21 +5,23 @@
 //! nothing. Invariants: a document leaves its job only in the commit that tells outputs
 //! of it; one that another job of the same connection holds is not removed for that job.
 
+use super::counting::Deltas;
+use super::role::peek_unlinked;
 use super::{
-    Action, Entry, Place, ReasonCode, SETTLED, State, claim_to, count_moves, older_bin_text,
-    peek_older,
+    Action, Entry, Place, ReasonCode, SETTLED, State, claim_to, older_bin_text, peek_older,
 };
+use crate::chunkfile::document::DocumentRole;
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, QueueId, Run};
 use crate::tables::events;
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Which documents of a job a sweep removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Sweep {
-    /// What older runs than this one settled.
+    /// What older runs than this one settled, and pages that it has only named as requisites.
     Clean(Run),
     /// What is marked to leave, up to a round of decisions.
     Leaving(i64),
@@ -43,7 +45,10 @@ impl Sweep {
 /// The next documents that are to be swept.
 pub fn peek(tx: &mut Tx<'_>, place: Place, sweep: Sweep, limit: u32) -> Result<Vec<Entry>> {
     match sweep {
-        Sweep::Clean(run) => peek_settled(tx, place, run, limit),
+        Sweep::Clean(run) => {
+            let older = peek_settled(tx, place, run, limit)?;
+            if older.is_empty() { peek_unlinked(tx, place, run, limit) } else { Ok(older) }
+        }
         Sweep::Leaving(round) => peek_leaving(tx, place, round, limit),
         Sweep::Delete => peek_all(tx, place, limit),
         Sweep::Left { horizon_ms } => peek_left(tx, place, horizon_ms, limit),
@@ -169,15 +174,20 @@ pub fn is_any_unlisted(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<bool> {
     Ok(found.is_some())
 }
 
-/// Those of some documents that another job of the connection holds.
+/// Those of some documents that another job of the connection holds, each as what: as a page if
+/// any of them does.
 pub fn shared(
     tx: &mut Tx<'_>,
     place: Place,
     connection: ConnectionId,
     keys: &[DocHash],
-) -> Result<HashSet<DocHash>> {
-    let held = holdings(tx, place, connection, keys)?;
-    Ok(held.into_iter().map(|it| it.dochash).collect())
+) -> Result<HashMap<DocHash, DocumentRole>> {
+    let mut shared = HashMap::new();
+    for it in holdings(tx, place, connection, keys)? {
+        let role = shared.entry(it.dochash).or_insert(it.role);
+        *role = it.role.min(*role);
+    }
+    Ok(shared)
 }
 
 /// A document that a job holds: it has processed it, and neither let it go nor cut it.
@@ -188,6 +198,8 @@ pub struct HoldingDocument {
     pub job: JobId,
     /// How far it is from the seeds of that job.
     pub hops: i64,
+    /// What it is to that job.
+    pub role: DocumentRole,
 }
 
 /// Which other jobs of a connection hold some documents.
@@ -199,12 +211,15 @@ pub fn holdings(
 ) -> Result<Vec<HoldingDocument>> {
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
     tx.query_in(
-        "SELECT q.dochash, q.jobid, q.hops FROM queue q JOIN job_definitions d ON d.id = q.jobid
+        "SELECT q.dochash, q.jobid, q.hops, q.requisite FROM queue q JOIN job_definitions d ON d.id = q.jobid
          WHERE q.part = $1 AND q.jobid <> $2 AND d.connectionid = $3 AND q.done_run IS NOT NULL
            AND q.state <> 'cut' AND q.dochash IN ($keys)",
         &[place.part.into(), place.job.into(), connection.into()],
         &keys,
-        |row| Ok(HoldingDocument { dochash: row.get(0)?, job: row.get(1)?, hops: row.get(2)? }),
+        |row| {
+            let role = DocumentRole::of_requisite(row.get(3)?);
+            Ok(HoldingDocument { dochash: row.get(0)?, job: row.get(1)?, hops: row.get(2)?, role })
+        },
     )
 }
 
@@ -237,7 +252,9 @@ pub fn forget_cut(
     )?;
     super::settle::count_out_of_bins(tx, place, &removed)?;
     events::forget(tx, place.part, &stale)?;
-    count_moves(tx, place, &[(State::Cut, -(removed.len() as i64))])?;
+    let mut deltas = Deltas::default();
+    deltas.add(State::Cut, DocumentRole::Page, -(removed.len() as i64));
+    deltas.write(tx, place)?;
     let full = looked.len() as u64 == u64::from(limit);
     Ok(looked.into_iter().next_back().filter(|_| full).map(|it| (it.0, it.1)))
 }

@@ -3,6 +3,7 @@
 
 mod cases;
 mod claims;
+mod roles;
 mod scheduled;
 mod states;
 mod sweeping;
@@ -11,7 +12,7 @@ use super::*;
 use crate::dialect::Dialect;
 use crate::ids::{CommitNumber, NodeId};
 use crate::tables::leases::{self, Lease, LeaseRequest};
-use crate::tables::{bins, chunks};
+use crate::tables::{bins, chunks, counters};
 use crate::testing::{self, both_databases, each_case};
 use crate::{Db, Error};
 use proptest::prelude::*;
@@ -80,7 +81,7 @@ fn claim_ids(tx: &mut Tx<'_>, place: Place, chunk: ChunkId, ids: &[QueueId]) -> 
 }
 
 fn at(place: Place, run: Run, now_ms: i64) -> AddContext {
-    AddContext { place, run, now_ms, room: None }
+    AddContext { place, run, now_ms, room: None, requisites: Default::default() }
 }
 
 #[derive(Debug, Clone, PartialEq)]

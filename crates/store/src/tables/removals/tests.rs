@@ -22,7 +22,13 @@ fn named(db: &Db, count: i64) -> Result<()> {
         let candidates: Vec<Candidate> = (1..=count)
             .map(|id| candidate(id, format!("http://a.example/{id}"), "a.example"))
             .collect();
-        let adding = AddContext { place: PLACE, run: Run(1), now_ms: 0, room: None };
+        let adding = AddContext {
+            place: PLACE,
+            run: Run(1),
+            now_ms: 0,
+            room: None,
+            requisites: Default::default(),
+        };
         queue::add(tx, adding, &candidates).map(|_| ())
     })
 }
@@ -49,7 +55,9 @@ fn settled(db: &Db, chunk: i64, found: Vec<(i64, Settlement, Presence)>) -> Resu
             .map(|(id, to, _)| SettledDocument { id: QueueId(*id), generation: 1, to: to.clone() })
             .collect();
         let round = lock_round(tx, PLACE.job)?;
-        queue::settle_with(tx, PLACE, chunk, Run(1), &settled, Presences { by_id: &by_id, round })
+        let roles = HashMap::new();
+        let presences = Presences { by_id: &by_id, round, roles: &roles };
+        queue::settle_with(tx, PLACE, chunk, Run(1), &settled, presences)
     })
 }
 

@@ -9,7 +9,7 @@ use crate::frontier::DocumentDemand;
 use crate::worker::ask::tasks::ClaimedDocument;
 use page::ids::DocHash;
 use std::collections::{HashMap, HashSet};
-use store::ids::QueueId;
+use store::ids::{QueueId, Run};
 use store::tables::bins::{self, MarkedBin};
 use store::tables::documents::{self, Document};
 use store::tables::job_states::RunKind;
@@ -88,7 +88,7 @@ impl Turn {
         if !ends.is_empty() {
             // What another job keeps ends for this one only.
             let shared = sweep::shared(tx, self.place(), self.job.connection, &ends)?;
-            known.retain(|dochash, _| !shared.contains(dochash));
+            known.retain(|dochash, _| !shared.contains_key(dochash));
         }
         let token = self.lease.token;
         let mut far: HashMap<DocHash, String> = match &self.job.hops {
@@ -99,13 +99,24 @@ impl Turn {
             true => carrydown::data(tx, self.place(), &keys)?,
             false => HashMap::new(),
         };
-        let with = |entry: Entry| {
+        let with = |mut entry: Entry| {
             let known = known.remove(&entry.dochash).map(Box::new);
-            let too_far = far.remove(&entry.dochash);
+            let mut too_far = far.remove(&entry.dochash);
+            if too_far.is_some() && self.needs(&entry) {
+                // Distances are those of links: pages need it however far it is.
+                entry.unlinked |= !entry.role.is_requisite();
+                too_far = None;
+            }
             let data = data.remove(&entry.dochash).unwrap_or_default();
             ClaimedDocument { entry, known, token, too_far, data }
         };
         Ok(entries.into_iter().map(with).collect())
+    }
+
+    /// Whether the job needs a document as a requisite, as far as this run has found out.
+    fn needs(&self, entry: &Entry) -> bool {
+        let since = if self.job.kind == RunKind::Full { self.job.run } else { Run(0) };
+        entry.role.is_requisite() || entry.needed_run.is_some_and(|run| run >= since)
     }
 
     /// Looks whether the turn has already happened; if so, takes in what it claimed.

@@ -8,6 +8,7 @@ use crate::conduct::cleans;
 use crate::worker::ask::tasks::ClaimedDocument;
 use page::ids::DocHash;
 use std::collections::HashMap;
+use store::chunkfile::document::DocumentRole;
 use store::ids::QueueId;
 use store::tables::queue::Entry;
 use store::tables::queue::sweep::{self, Sweep};
@@ -20,8 +21,8 @@ const SWEEP_DOCUMENTS: u32 = 200;
 /// A document that is to be swept.
 pub struct SweptDocument {
     pub claimed: ClaimedDocument,
-    /// Whether another job keeps it.
-    pub is_shared: bool,
+    /// As what another job keeps it, if one does.
+    pub shared: Option<DocumentRole>,
     /// Its mark, if its removal was released.
     pub released: Option<Mark>,
 }
@@ -70,7 +71,7 @@ impl Turn {
         marks.retain(|_, mark| mark.round <= released);
         let claimed = self.with_documents(tx, entries)?;
         let with = |claimed: ClaimedDocument| SweptDocument {
-            is_shared: shared.contains(&claimed.entry.dochash),
+            shared: shared.get(&claimed.entry.dochash).copied(),
             released: marks.remove(&claimed.entry.id),
             claimed,
         };

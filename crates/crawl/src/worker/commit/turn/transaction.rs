@@ -4,7 +4,7 @@
 //! Invariant: it begins with the lease, so nobody else writes for the part meanwhile.
 
 use super::{OpenChunk, Turn, TurnDone, woken_bins};
-use crate::batch::Batch;
+use crate::batch::{Batch, JobChanges};
 use crate::ingest::{self, IngestCommit};
 use crate::worker::commit::effects::Effects;
 use crate::worker::commit::prepare::PreparedCommit;
@@ -83,7 +83,8 @@ impl Turn {
         let added = effects.apply(tx, self, part)?;
         effects.record_done(tx, self)?;
         done.new += added.new;
-        let presences = Presences { by_id: &batch.job.presences, round };
+        let JobChanges { presences, roles, .. } = &batch.job;
+        let presences = Presences { by_id: presences, round, roles };
         let (claim, run) = (commit.chunk.claim, self.job.run);
         queue::settle_with(tx, self.place(), claim, run, &batch.settled, presences)?;
         let period = self.job.removal_period(self.now_ms);

@@ -7,6 +7,7 @@ use super::{live, signals};
 use crate::cli::crawls::deliveries::{PreparedOutputs, Visible};
 use crate::cli::crawls::extract;
 use crate::place::OpenPlace;
+use crate::verbs::crawl::mirror::MirrorTarget;
 use ::crawl::begin::{self, Begun};
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
@@ -27,6 +28,8 @@ pub struct CrawlWork<'a> {
     pub name: &'a str,
     /// What it is told.
     pub spec: &'a WebSpec,
+    /// Where it keeps a browsable copy from now on.
+    pub mirror: Option<&'a MirrorTarget>,
     pub settings: WorkerSettings,
     /// Whether nothing is shown meanwhile.
     pub quiet: bool,
@@ -84,6 +87,10 @@ impl CrawlWork<'_> {
             observer: delivering.observer(),
         };
         let (at, terms) = (deps.context(), self.settings.terms(Attends::All));
+        if let Some(mirror) = self.mirror {
+            begin::define(&at, self.name, self.spec)?;
+            mirror.ensure(db, self.name)?;
+        }
         let begun = begin::begin(&at, terms, self.name, self.spec)?;
         announce(&begun)?;
         let (worker, stopper) =

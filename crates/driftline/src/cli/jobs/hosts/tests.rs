@@ -45,7 +45,13 @@ fn fill(db: &Db) -> store::Result<()> {
             let documents: Vec<Candidate> =
                 (0..number).map(|n| Candidate { seed: true, ..document(n) }).collect();
             let place = QueuePlace { part, job: JobId(1 + number % 2) };
-            let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
+            let adding = AddContext {
+                place,
+                run: Run(1),
+                now_ms: 0,
+                room: None,
+                requisites: Default::default(),
+            };
             queue::add(tx, adding, &documents)?;
             bins::visited(tx, part, &[visit(&host, number)])
         })?;

@@ -308,7 +308,13 @@ fn fill_queue(db: &Db) -> store::Result<()> {
                 ..candidate(number, format!("http://{host}/{number}"), &host)
             };
             let place = Place { part: Part(number % 2), job: JobId(1 + number % 5 / 4) };
-            let adding = AddContext { place, run: Run(1), now_ms: 1, room: None };
+            let adding = AddContext {
+                place,
+                run: Run(1),
+                now_ms: 1,
+                room: None,
+                requisites: Default::default(),
+            };
             queue::add(tx, adding, &[candidate])?;
         }
         Ok(())

@@ -70,6 +70,7 @@ pub fn crawl(stage: &mut DemoStage) -> anyhow::Result<()> {
         own: Vec::new(),
         name: JOB,
         spec: &spec,
+        mirror: None,
         settings,
         quiet: stage.is_quiet(),
     };

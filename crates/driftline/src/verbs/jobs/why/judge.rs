@@ -147,7 +147,9 @@ fn wider_reach(job: &JobLook, url: &str) -> Option<&'static str> {
 
 fn cut(looked: &LookedUp, job: &JobLook, row: &ListedDocument, url: &str) -> Because {
     let verdict = || match &job.scope {
-        Some(scope) => scope.judge(url, row.hops).map_err(|cut| (cut, scope.explain(cut))),
+        Some(scope) => {
+            scope.judge_as(row.role, url, row.hops).map_err(|cut| (cut, scope.explain(cut)))
+        }
         None => Ok(()),
     };
     match row.reason_code() {
@@ -176,6 +178,7 @@ fn cut(looked: &LookedUp, job: &JobLook, row: &ListedDocument, url: &str) -> Bec
             }
             _ => lifted(job, code),
         },
+        Some(code @ ReasonCode::Budget) if row.role.is_requisite() => requisites(job, code),
         Some(ReasonCode::Trap) => trap(row, verdict().err()),
         Some(ReasonCode::Budget) => budget(looked, job, row, url),
         Some(ReasonCode::Robots | ReasonCode::RobotsUnreachable) => robots(looked, job, url),
@@ -212,6 +215,23 @@ fn trap(row: &ListedDocument, shape: Option<(Cut, String)>) -> Because {
     };
     Because::new(Cause::Trap, format!("It looks like a crawler trap: {words}."))
         .next("If it is a real page, add it as a seed: seeds are exempt from this rule.")
+}
+
+/// Cut because there are more requisites than the job takes in.
+fn requisites(job: &JobLook, code: ReasonCode) -> Because {
+    match job.spec.as_ref().map(|spec| spec.requisites_max) {
+        Some(most) if job.requisites >= most => {
+            let sentence = format!(
+                "Job {} takes in at most {} (--max-requisites) beside its pages, and has {}.",
+                job.name,
+                count(most, "requisite"),
+                job.requisites
+            );
+            let more = format!("--max-requisites {}", most.max(1).saturating_mul(2));
+            Because::new(Cause::Limit, sentence).run("Raise the limit", crawl(job, &more))
+        }
+        _ => lifted(job, code),
+    }
 }
 
 /// Cut for what came of pages like it.

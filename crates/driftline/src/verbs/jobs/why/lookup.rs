@@ -20,7 +20,7 @@ use store::tables::job_states;
 use store::tables::jobs::{self, Job};
 use store::tables::overview::{self, RunState};
 use store::tables::queue::list::{self, ListedDocument};
-use store::tables::queue::{Place, ReasonCode};
+use store::tables::queue::{Place, REQUISITES, ReasonCode};
 use store::tables::robots::{self, StoredRobots};
 use store::tables::{connections, counters, hopfilters, settings, throttles, traps};
 use store::{Error, Result, Tx};
@@ -78,8 +78,9 @@ pub struct JobLook {
     pub spec: Option<WebSpec>,
     /// Its scope, if its rules can be used.
     pub scope: Option<Scope>,
-    /// Documents it has taken in.
+    /// Pages it has taken in, and requisites of them.
     pub taken: i64,
+    pub requisites: i64,
     /// What registered domains are.
     pub suffixes: Arc<SuffixList>,
 }
@@ -284,7 +285,8 @@ impl View<'_> {
 
     fn job(&self, tx: &mut Tx<'_>, job: &Job, spec: Option<WebSpec>) -> Result<JobLook> {
         let scope = spec.as_ref().and_then(|spec| spec.compile(self.suffixes.clone()).ok());
-        let taken = counters::let_in(tx, job.id)?;
+        let taken = counters::pages_let_in(tx, job.id)?;
+        let requisites = counters::total(tx, job.id, REQUISITES)?;
         Ok(JobLook {
             name: job.name.clone(),
             run: job_states::state(tx, job.id)?.run,
@@ -292,6 +294,7 @@ impl View<'_> {
             spec,
             scope,
             taken,
+            requisites,
             suffixes: self.suffixes.clone(),
         })
     }

@@ -5,9 +5,12 @@
 //! everybody.
 
 use super::{AddResult, Candidate, take_room};
+use crate::chunkfile::document::DocumentRole;
 use crate::dialect::ValueKind;
 use crate::ids::{BinId, QueueId, Run};
-use crate::tables::queue::{Place, ReasonCode, State, count_moves};
+use crate::tables::queue::counting::{Move, count_moves};
+use crate::tables::queue::role::Needed;
+use crate::tables::queue::{Place, ReasonCode, State};
 use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -15,7 +18,7 @@ use std::collections::HashMap;
 
 /// What the queue knows of a candidate.
 pub(super) struct QueuedDocument {
-    id: QueueId,
+    pub(super) id: QueueId,
     seen_run: Run,
     seed_run: Option<Run>,
     hops: i64,
@@ -25,9 +28,14 @@ pub(super) struct QueuedDocument {
     /// To be looked at again, or to expire, at its time.
     scheduled: bool,
     done_run: Option<Run>,
+    role: DocumentRole,
+    unlinked: bool,
+    needed_run: Option<Run>,
+    levels: i64,
 }
 
-const KNOWN: &str = "dochash, id, seen_run, seed_run, hops, state, reason, done_run";
+const KNOWN: &str = "dochash, id, seen_run, seed_run, hops, state, reason, done_run, requisite, \
+    unlinked, needed_run, levels";
 
 impl QueuedDocument {
     fn from_row(row: &Row<'_>) -> Result<QueuedDocument> {
@@ -43,15 +51,41 @@ impl QueuedDocument {
             state,
             scheduled: state == State::Waiting && reason.is_none(),
             done_run: row.get(column!(KNOWN, "done_run"))?,
+            role: DocumentRole::of_requisite(row.get(column!(KNOWN, "requisite"))?),
+            unlinked: row.get(column!(KNOWN, "unlinked"))?,
+            needed_run: row.get(column!(KNOWN, "needed_run"))?,
+            levels: row.get(column!(KNOWN, "levels"))?,
         })
     }
 
     /// Whether naming the document again says anything new.
     pub(super) fn differs(&self, candidate: &Candidate, run: Run) -> bool {
+        let is_needed = candidate.role.is_requisite();
+        let is_nearer = match candidate.role {
+            DocumentRole::Page => candidate.hops < self.hops || self.is_none_yet(candidate),
+            DocumentRole::Requisite => candidate.levels < self.levels,
+        };
         self.seen_run < run
-            || candidate.hops < self.hops
+            || is_nearer
+            || (is_needed && self.needed_run.is_none_or(|needed_run| needed_run < run))
             || (candidate.seed && self.seed_run.is_none_or(|seed_run| seed_run < run))
             || ((self.revivable || self.is_older(run)) && candidate.cut.is_none())
+    }
+
+    /// Named as a page, and let in, and none so far.
+    pub(super) fn is_none_yet(&self, candidate: &Candidate) -> bool {
+        candidate.cut.is_none() && (self.unlinked || self.role.is_requisite())
+    }
+
+    /// What it means for it to be named as a requisite.
+    pub(super) fn needed(&self, candidate: &Candidate) -> Needed {
+        Needed {
+            id: self.id,
+            levels: candidate.levels,
+            is_let_in: candidate.cut.is_none(),
+            was_cut: self.revivable,
+            is_nearer: self.role.is_requisite() && candidate.levels < self.levels,
+        }
     }
 
     /// Settled by an older run.
@@ -79,16 +113,13 @@ pub(super) fn find_known(
     Ok(found.into_iter().collect())
 }
 
-/// Takes over newer runs and shorter paths; never the other way, whatever others
-/// have written since the look.
-pub(super) fn update_known(
+/// Locks rows in one order, as everybody does; an update of many rows locks as it likes.
+pub(super) fn lock(
     tx: &mut Tx<'_>,
     place: Place,
-    run: Run,
     known: &HashMap<DocHash, QueuedDocument>,
     changed: &[&Candidate],
 ) -> Result<()> {
-    // Locked in one order by everybody; an update of many rows locks as it likes.
     let mut keys: Vec<Value<'_>> = changed.iter().map(|it| known[&it.dochash].id.into()).collect();
     keys.sort_by_key(|key| if let Value::Int(id) = key { *id } else { 0 });
     tx.query_in(
@@ -98,21 +129,39 @@ pub(super) fn update_known(
         &keys,
         |_| Ok(()),
     )?;
+    Ok(())
+}
+
+/// Takes over newer runs and shorter paths; never the other way, whatever others
+/// have written since the look.
+pub(super) fn update_known(
+    tx: &mut Tx<'_>,
+    place: Place,
+    run: Run,
+    known: &HashMap<DocHash, QueuedDocument>,
+    changed: &[&Candidate],
+) -> Result<()> {
     let rows: Vec<Vec<Value<'_>>> = changed
         .iter()
         .map(|it| {
-            let id = known[&it.dochash].id;
-            vec![id.into(), it.hops.into(), it.seed.then_some(run).into()]
+            let known = &known[&it.dochash];
+            // A page is as far as links to it say; so is a requisite that becomes one.
+            let is_no_link = it.role.is_requisite() && !known.role.is_requisite();
+            let hops = if is_no_link { known.hops } else { it.hops };
+            let becomes_page = !it.role.is_requisite() && known.is_none_yet(it);
+            let seed = it.seed.then_some(run).into();
+            vec![known.id.into(), hops.into(), seed, becomes_page.into()]
         })
         .collect();
     tx.update_rows(
         "UPDATE queue SET
              seen_run = CASE WHEN seen_run < $2 THEN $2 ELSE seen_run END,
-             hops = CASE WHEN v.column2 < hops THEN v.column2 ELSE hops END,
+             hops = CASE WHEN v.column2 < hops OR (v.column4 = 1 AND requisite = 0)
+                         THEN v.column2 ELSE hops END,
              seed_run = CASE WHEN v.column3 IS NULL OR v.column3 < seed_run
                              THEN seed_run ELSE v.column3 END",
         &[place.part.into(), run.into()],
-        &[ValueKind::Int; 3],
+        &[ValueKind::Int; 4],
         &rows,
         "WHERE queue.part = $1 AND queue.id = v.column1",
     )?;
@@ -137,17 +186,16 @@ pub(super) fn revive(
         revivable.iter().copied().filter(|_| take_room(room)).map(Into::into).collect();
     added.crowded_out += (revivable.len() - keys.len()) as u64;
     let [scope, hops, limit, budget] = ReasonCode::REVIVABLE;
-    let revived: Vec<BinId> = tx.query_in(
+    let revived: Vec<(BinId, bool)> = tx.query_in(
         "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
          WHERE part = $1 AND state = 'cut' AND reason IN ($2, $3, $4, $5) AND id IN ($keys)
-         RETURNING bin",
+         RETURNING bin, requisite",
         &[place.part.into(), scope.into(), hops.into(), limit.into(), budget.into()],
         &keys,
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let count = revived.len() as i64;
-    count_moves(tx, place, &[(State::Cut, -count), (State::Ready, count)])?;
-    added.woken.extend(&revived);
+    count_moves(tx, place, &moves(State::Cut, &revived))?;
+    added.woken.extend(revived.iter().map(|it| it.0));
     added.revived += revived.len() as u64;
     Ok(())
 }
@@ -170,19 +218,24 @@ pub(super) fn rediscover(
             .map(|it| it.id.into())
             .collect();
         let fixed = [place.part.into(), state.name().into(), run.into()];
-        let bins: Vec<BinId> = tx.query_in(
+        let again: Vec<(BinId, bool)> = tx.query_in(
             "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL,
                  detail = NULL, checktime = NULL
              WHERE part = $1 AND state = $2 AND done_run < $3
                AND (state <> 'waiting' OR reason IS NULL) AND id IN ($keys)
-             RETURNING bin",
+             RETURNING bin, requisite",
             &fixed,
             &found,
-            |row| row.get(0),
+            |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
-        let count = bins.len() as i64;
-        count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
-        added.woken.extend(&bins);
+        count_moves(tx, place, &moves(state, &again))?;
+        added.woken.extend(again.iter().map(|it| it.0));
     }
     Ok(())
+}
+
+/// What is ready that was in a state, each with whether it is a requisite.
+fn moves(from: State, ready: &[(BinId, bool)]) -> Vec<Move> {
+    let role = |it: &(BinId, bool)| DocumentRole::of_requisite(it.1);
+    ready.iter().map(|it| Move { from, to: State::Ready, role: role(it), count: 1 }).collect()
 }

@@ -28,7 +28,7 @@ fn candidate(number: i64, cut: Option<ReasonCode>) -> Candidate {
 }
 
 fn adding(place: Place, now_ms: i64) -> AddContext {
-    AddContext { place, run: RUN, now_ms, room: None }
+    AddContext { place, run: RUN, now_ms, room: None, requisites: Default::default() }
 }
 
 /// Ten documents in each state.

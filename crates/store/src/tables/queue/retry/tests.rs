@@ -44,7 +44,13 @@ fn settled(db: &Db) -> Result<()> {
         })
         .collect();
     db.write(move |tx| {
-        let adding = AddContext { place: PLACE, run: Run(1), now_ms: 0, room: None };
+        let adding = AddContext {
+            place: PLACE,
+            run: Run(1),
+            now_ms: 0,
+            room: None,
+            requisites: Default::default(),
+        };
         super::super::add(tx, adding, &candidates)?;
         chunks::open(tx, &lease, ChunkId(9), PLACE.job, Run(1), 0)?;
         let ids: Vec<QueueId> = (0..DOCUMENTS).map(QueueId).collect();

@@ -104,7 +104,7 @@ fn a_claim_looks_up_its_ids_however_long_the_queue_is() {
         let claim = CLAIM.replace("v.column1", "$6");
         let sql = format!("EXPLAIN QUERY PLAN UPDATE queue SET chunk = $3 {claim}");
         let plan: Vec<String> =
-            db.read(move |tx| tx.query(&sql, &[Value::Int(1); 6], |row| row.get(3)))?;
+            db.read(move |tx| tx.query(&sql, &[Value::Int(1); 7], |row| row.get(3)))?;
         assert!(plan[0].contains("(part=? AND id=?)"), "{plan:?}");
         let place = Place { part: Part(0), job: JOB };
         for sql in [ready_text(ALL), ready_text(LISTS), older_bin_text(), older_text()] {

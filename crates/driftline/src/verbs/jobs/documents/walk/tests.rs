@@ -59,7 +59,11 @@ fn fill_host(db: &Db, host: &'static str, part: Part, first: i64) -> Result<()> 
         .ok_or_else(|| Error::Refused("the lease is free".into()))?;
     db.write(move |tx| {
         let all: Vec<Candidate> = (0..EACH).map(|n| candidate(host, n, first + n)).collect();
-        queue::add(tx, AddContext { place, run: RUN, now_ms: 5, room: None }, &all)?;
+        queue::add(
+            tx,
+            AddContext { place, run: RUN, now_ms: 5, room: None, requisites: Default::default() },
+            &all,
+        )?;
         for (chunk, kinds) in [(ChunkId(first), 1..=3), (ChunkId(first + 1), 5..=5)] {
             chunks::open(tx, &lease, chunk, JobId(1), RUN, 0)?;
             let ids: Vec<QueueId> = (0..EACH)

@@ -151,7 +151,13 @@ impl<'a> World<'a> {
         };
         let (place, id) = (Place { part: part(url), job }, candidate.id);
         self.db.write(move |tx| {
-            let adding = AddContext { place, run: RUN, now_ms: 5, room: None };
+            let adding = AddContext {
+                place,
+                run: RUN,
+                now_ms: 5,
+                room: None,
+                requisites: Default::default(),
+            };
             queue::add(tx, adding, std::slice::from_ref(&candidate)).map(|_| ())
         })?;
         Ok(id)
