@@ -12,11 +12,12 @@ use page::ids::{DocHash, bin_of, part_of};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
+use store::chunkfile::document::DocumentRole;
 use store::datadir::Layout;
 use store::ids::{BinId, ConnectionId, IdMaker, JobId, Part, QueueId, Run};
 use store::tables::history::{self, Activity};
 use store::tables::nodes::{self, NewNode};
-use store::tables::queue::{self, AddContext, Candidate, Place};
+use store::tables::queue::{self, AddContext, Candidate, Place, RequisiteRules};
 use store::tables::{jobs, settings};
 use store::{Db, clock};
 
@@ -219,6 +220,8 @@ fn queued(db: &Db, documents: usize) -> Result<()> {
             parent: None,
             cut: None,
             events: Vec::new(),
+            role: DocumentRole::Page,
+            levels: 0,
         });
     }
     for (part, all) in by_part.into_iter().enumerate() {
@@ -226,7 +229,7 @@ fn queued(db: &Db, documents: usize) -> Result<()> {
         for some in all.chunks(CHUNK) {
             let some = some.to_vec();
             db.write(move |tx| {
-                let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
+                let adding = AddContext { place, run: Run(1), now_ms: 0, room: None, requisites: RequisiteRules::default() };
                 queue::add(tx, adding, &some).map(|_| ())
             })?;
         }

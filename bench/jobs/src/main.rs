@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use store::Db;
+use store::chunkfile::document::DocumentRole;
 use store::datadir::Layout;
 use store::ids::{BinId, ChunkId, IdMaker, Part, QueueId, Run};
 use store::tables::leases::{LeaseRequest, Lease};
 use store::tables::nodes::{self, NewNode};
-use store::tables::queue::{AddContext, Candidate, Place, SettledDocument, Settlement};
+use store::tables::queue::{AddContext, Candidate, Place, RequisiteRules, SettledDocument, Settlement};
 use store::tables::{chunks, job_states, jobs, leases, queue, settings};
 
 /// Documents added and settled in one transaction.
@@ -240,7 +241,7 @@ fn fill_chunk(
     let settled: Vec<SettledDocument> =
         keys.iter().map(|id| SettledDocument { id: *id, generation: 1, to: to.clone() }).collect();
     let (chunk, lease) = (ChunkId(ids.next()), lease.clone());
-    let adding = AddContext { place, run: RUN, now_ms: 0, room: None };
+    let adding = AddContext { place, run: RUN, now_ms: 0, room: None, requisites: RequisiteRules::default() };
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;
         queue::add(tx, adding, &candidates)?;
@@ -268,5 +269,7 @@ fn candidate(ids: &IdMaker, docid: &str) -> Candidate {
         parent: None,
         cut: None,
         events: Vec::new(),
+        role: DocumentRole::Page,
+        levels: 0,
     }
 }

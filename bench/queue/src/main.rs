@@ -13,6 +13,7 @@ use anyhow::Result;
 use cpu_time::ProcessTime;
 use page::ids::{DocHash, bin_of};
 use store::Db;
+use store::chunkfile::document::DocumentRole;
 use store::ids::{BinId, ChunkId, IdMaker, JobId, NodeId, Part, QueueId, Run};
 use store::tables::leases::{LeaseRequest, Lease};
 use store::tables::queue::{Candidate, Entry, Place, SettledDocument, Settlement};
@@ -25,7 +26,13 @@ const YARDSTICK_EVERY: u64 = 1_000;
 /// Directories of a host.
 const SECTIONS: u64 = 97;
 const PLACE: Place = Place { part: Part(0), job: JobId(1) };
-const ADDING: queue::AddContext = queue::AddContext { place: PLACE, run: RUN, now_ms: 0, room: None };
+const ADDING: queue::AddContext = queue::AddContext {
+    place: PLACE,
+    run: RUN,
+    now_ms: 0,
+    room: None,
+    requisites: queue::RequisiteRules { room: None, unlinks: false },
+};
 const RUN: Run = Run(1);
 
 fn main() -> Result<()> {
@@ -235,6 +242,8 @@ fn candidate(ids: &IdMaker, number: usize, spot: Spot) -> Candidate {
         parent: None,
         cut: None,
         events: Vec::new(),
+        role: DocumentRole::Page,
+        levels: 0,
     }
 }
 
