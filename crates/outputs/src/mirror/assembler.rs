@@ -148,6 +148,9 @@ fn index(mirror: &Mirror, before: &AssemblerCursor, number: u64) -> Result<Index
     let out = index.write(disk.begin()?).map_err(|error| damaged(mirror, &error))?;
     let dir_index = out.finish()?.into_blob()?;
     let page = disk.keep(&index_page::index_page(&index, mirror.settings.names))?;
+    // The reactor's files are on the disk already. A bucket that is there is taken to be whole,
+    // also after a loss of power, so that its files must be there before it is.
+    disk.sync()?;
     Ok(Indexes { dir_index, page, position })
 }
 
